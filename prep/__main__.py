@@ -1,0 +1,61 @@
+"""The command line: gathers the commands, and turns what goes wrong into words and an exit code."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import typer
+from typer.core import TyperGroup
+
+from prep.commands import COMMANDS
+from prep.errors import PrepError
+
+EPILOG = (
+    "Exit codes: 0 done; 1 done, with clips rejected or failed, or an audit limit passed; "
+    "2 usage; 3 config or table; 4 nothing usable."
+)
+
+
+class _Group(TyperGroup):
+    """Commands in the order of a day's work, with one place where errors become text."""
+
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002
+        return list(self.commands)
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except PrepError as error:
+            _tell(error)
+            raise typer.Exit(error.exit_code) from None
+
+
+def _tell(error: PrepError) -> None:
+    """Write an error's lines on stderr, in an encoding that stderr can hold."""
+    encoding = sys.stderr.encoding or "ascii"
+    for line in str(error).splitlines():
+        print(f"error: {line}".encode(encoding, "backslashreplace").decode(encoding), file=sys.stderr)  # noqa: T201
+
+
+app = typer.Typer(
+    cls=_Group,
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    epilog=EPILOG,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    help="Prepare audio for listening studies of speech, and prove on held-out clips what was done.",
+)
+for _name, _command in COMMANDS.items():
+    app.command(_name)(_command)
+
+
+def main() -> None:
+    """Run the command line."""
+    app()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,245 @@
+"""Audit: for every cue, how far it tells the conditions apart, in four columns.
+
+    sources    all source clips (descriptive)
+    before     source clips of the held-out half
+    after      the same clips through the corrections fitted on the fit split, decoded as delivered
+    delivered  all delivered clips (descriptive: what these listeners could exploit)
+
+A one-number cue is scored by itself. A cue of several numbers is scored by a classifier that is
+trained on the uncorrected fit split and frozen; beside it stands one that is trained anew on the
+held-out clips and judged by folds of whole units.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from prep.separability import (
+    Observations,
+    UndefinedError,
+    compare,
+    crossvalidated_scores,
+    describe,
+    hodges_lehmann,
+    matched_differences,
+    shift_interval,
+    train,
+    walsh_median,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from prep.chain import Chain
+    from prep.cue import Cue
+    from prep.passes import Entry
+    from prep.study import Compare, Study
+    from prep.visit import CueValues
+
+    Features = NDArray[np.float64]
+
+Rendering = Literal["source", "evidence", "release"]
+
+
+def audit_columns(study: Study, entries: Sequence[Entry], cues: Sequence[Cue]) -> dict[str, Any] | None:
+    """Return the audit of a study's compared clips; None where it compares nothing.
+
+    Args:
+        study: its `compare` and `audit` say what is compared and how.
+        entries: inspected and perhaps rendered clips; those set aside are left out.
+        cues: the cues that were measured; the audited ones are picked from them.
+    """
+    if study.compare is None:
+        return None
+    compared = compared_entries(study.compare, entries)
+    if not compared:
+        return None
+    audited = [cue for cue in cues if study.audit.cues == "all" or cue.NAME in study.audit.cues]
+    audit: dict[str, Any] = {
+        "column": study.compare.column,
+        "a": study.compare.a,
+        "b": study.compare.b,
+        "positive": study.compare.b,
+        "unit": study.compare.unit,
+        "cues": {cue.NAME: _definition(cue) for cue in audited},
+        **dict.fromkeys(("sources", "before", "after", "after_retrained", "delivered")),
+    }
+    scorers = {cue.NAME: _Scorer(cue, study.compare, compared) for cue in audited}
+    audit["sources"] = _described(study.compare, compared, "source", scorers)
+    if any("release" in entry.rendered for entry in compared):
+        audit["delivered"] = _described(study.compare, compared, "release", scorers)
+    heldout = [entry for entry in compared if entry.half == "held-out"]
+    if heldout:
+        audit["before"] = _tested(study, heldout, "source", scorers)
+        after: Rendering = "evidence" if any("evidence" in entry.rendered for entry in heldout) else "release"
+        if any(after in entry.rendered for entry in heldout):
+            audit["after"] = _tested(study, heldout, after, scorers)
+            audit["after_retrained"] = _retrained(study, heldout, after, audited)
+    return audit
+
+
+def compared_entries(compare_: Compare, entries: Sequence[Entry]) -> list[Entry]:
+    """Return the stimuli of the two conditions that have not been set aside."""
+    return [
+        entry
+        for entry in entries
+        if entry.failure is None
+        and entry.stimulus
+        and entry.row.columns.get(compare_.column) in (compare_.a, compare_.b)
+    ]
+
+
+def observations_of(compare_: Compare, entries: Sequence[Entry]) -> Observations:
+    """Return what the statistics must know of compared clips besides their scores.
+
+    Where the table has no column of units, every clip is its own unit and only descriptions are made.
+    """
+    columns = [entry.row.columns for entry in entries]
+    match = compare_.match
+    cells = [tuple(row.get(name, "") for name in match) for row in columns]
+    passages = [row.get("passage", "") for row in columns]
+    return Observations(
+        is_b=np.array([row.get(compare_.column) == compare_.b for row in columns]),
+        unit=tuple(
+            row.get(compare_.unit) or f"(clip {entry.row.file_name})"
+            for row, entry in zip(columns, entries, strict=True)
+        ),
+        cell=tuple("|".join(cell) if all(cell) else None for cell in cells) if match else None,
+        passage=tuple(passages) if all(passages) else None,
+        names=(compare_.a, compare_.b),
+        unit_name=compare_.unit,
+    )
+
+
+def fit_intervals(study: Study, entries: Sequence[Entry], chain: Chain) -> dict[str, Any]:
+    """Return, by stage that corrects a one-number cue, the cue's shift b - a in the sources with its interval.
+
+    The interval over units says what a correction fitted on these clips may have left.
+    """
+    if study.compare is None:
+        return {}
+    compared = compared_entries(study.compare, entries)
+    cues = {cue.NAME: cue for cue in study.cues() if len(cue.FEATURES) == 1}
+    found: dict[str, Any] = {}
+    for stage in chain.stages:
+        cue = cues.get(stage.CORRECTS)
+        if cue is not None and compared:
+            values = _features(cue, [_values(entry, "source") for entry in compared])[:, 0]
+            found[stage.NAME] = _shift(values, observations_of(study.compare, compared), study.audit.seed)
+    return found
+
+
+def _shift(values: Features, observations: Observations, seed: int) -> dict[str, Any]:
+    """Return the pooled and the matched shift b - a with their 90 % intervals over units."""
+    held = ~np.isnan(values)
+    shift: dict[str, Any] = {}
+    for name, matched in (("pooled", False), ("matched", True)):
+        try:
+            if matched:
+                value = walsh_median(matched_differences(values, observations)[0])
+            else:
+                value = hodges_lehmann(values[held & ~observations.is_b], values[held & observations.is_b])
+        except UndefinedError:
+            continue
+        interval = shift_interval(values, observations, matched=matched, seed=seed)
+        low, high = interval or (None, None)
+        shift[name] = {"shift": value, "low": low, "high": high}
+    return shift
+
+
+def _definition(cue: Cue) -> dict[str, Any]:
+    """Return what a reader must know of a cue."""
+    return {
+        "kind": cue.KIND,
+        "meaning": cue.MEANING,
+        "source": cue.SOURCE,
+        "features": [feature._asdict() for feature in cue.FEATURES],
+    }
+
+
+def _values(entry: Entry, rendering: Rendering) -> CueValues:
+    """Return the cues of one rendering of a clip; nothing where there is no such rendering."""
+    answer = entry.inspection if rendering == "source" else entry.rendered.get(rendering, {})
+    cues: CueValues = answer.get("cues", {})
+    return cues
+
+
+def _features(cue: Cue, values: Sequence[CueValues]) -> Features:
+    """Return (clips, features), NaN where the cue is undefined."""
+    names = [feature.name for feature in cue.FEATURES]
+    rows = [[clip.get(cue.NAME, {}).get(name, np.nan) for name in names] for clip in values]
+    return np.array(rows, dtype=np.float64).reshape(len(values), len(names))
+
+
+class _Scorer:
+    """Turns a cue's features into one number a clip, the same way in every column."""
+
+    def __init__(self, cue: Cue, compare_: Compare, compared: Sequence[Entry]) -> None:
+        self.cue = cue
+        self.problem = ""
+        self._classifier = None
+        if len(cue.FEATURES) > 1:
+            learning = [entry for entry in compared if entry.half == "fit"] or list(compared)
+            features = _features(cue, [_values(entry, "source") for entry in learning])
+            observations = observations_of(compare_, learning)
+            try:
+                self._classifier = train(features, observations.is_b, observations.unit)
+            except UndefinedError as error:
+                self.problem = str(error)
+
+    def scores(self, entries: Sequence[Entry], rendering: Rendering) -> Features:
+        """Return one number a clip, NaN where the cue is undefined or the classifier has none."""
+        features = _features(self.cue, [_values(entry, rendering) for entry in entries])
+        if len(self.cue.FEATURES) == 1:
+            return features[:, 0]
+        scores = np.full(len(features), np.nan)
+        held = ~np.isnan(features).any(axis=1)
+        if self._classifier is not None and held.any():
+            scores[held] = self._classifier.score(features[held])
+        return scores
+
+
+def _described(
+    compare_: Compare, entries: Sequence[Entry], rendering: Rendering, scorers: dict[str, _Scorer]
+) -> dict[str, Any]:
+    scores = {name: scorer.scores(entries, rendering) for name, scorer in scorers.items()}
+    described = describe(scores, observations_of(compare_, entries))
+    return {name: description.model_dump(mode="json") for name, description in described.items()}
+
+
+def _tested(
+    study: Study, entries: Sequence[Entry], rendering: Rendering, scorers: dict[str, _Scorer]
+) -> dict[str, Any]:
+    if study.compare is None or not all(entry.row.columns.get(study.compare.unit) for entry in entries):
+        return {}
+    scores = {name: scorer.scores(entries, rendering) for name, scorer in scorers.items()}
+    tested = compare(
+        scores,
+        observations_of(study.compare, entries),
+        equivalence_auc=study.audit.equivalence_auc,
+        draws=study.audit.draws,
+        seed=study.audit.seed,
+    )
+    return {name: separation.model_dump(mode="json") for name, separation in tested.items()}
+
+
+def _retrained(study: Study, entries: Sequence[Entry], rendering: Rendering, cues: Sequence[Cue]) -> dict[str, Any]:
+    """Return, for each cue of several numbers, the AUC of a classifier trained anew on the held-out clips."""
+    found: dict[str, Any] = {}
+    if study.compare is None:
+        return found
+    observations = observations_of(study.compare, entries)
+    for cue in cues:
+        if len(cue.FEATURES) > 1:
+            features = _features(cue, [_values(entry, rendering) for entry in entries])
+            judged = crossvalidated_scores(features, observations.is_b, observations.unit)
+            found[cue.NAME] = {
+                "auc": judged.folds.mean,
+                "coverage": judged.folds.coverage,
+                "warnings": list(judged.warnings),
+            }
+    return found

@@ -1,0 +1,83 @@
+"""Chain: the ordered treatment, checked for orders that would break its promise."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from prep.convert import Convert
+from prep.stage import Encoder, Stage, Step
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+AnyStage = Stage[Any, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """Stages in order and the encoder, with the conversion to one rate put where it belongs.
+
+    Conversion stands directly before the level stage (else before the encoder), so that spectra
+    are corrected at the source's own rate and the level is set on what is delivered.
+    """
+
+    stages: tuple[AnyStage, ...]
+    encoder: Encoder
+
+    @classmethod
+    def of(cls, steps: Sequence[Step]) -> Chain:
+        """Return the chain of checked steps (see `order_problems`)."""
+        encoder = steps[-1]
+        if not isinstance(encoder, Encoder):
+            raise TypeError("the last step is not an encoder")
+        stages = [step for step in steps if isinstance(step, Stage)]
+        rate, channels = encoder.target()
+        place = next((index for index, stage in enumerate(stages) if stage.LEVEL), len(stages))
+        stages.insert(place, Convert(rate=rate, channels=channels))
+        return cls(tuple(stages), encoder)
+
+
+def order_problems(steps: Sequence[Step]) -> list[tuple[int | None, str, str]]:
+    """Return what is wrong with the order of steps: (index or None, what, what to do)."""
+    problems: list[tuple[int | None, str, str]] = []
+    encoders = [index for index, step in enumerate(steps) if isinstance(step, Encoder)]
+    if not encoders:
+        problems.append((None, "no encode step", "end the chain with encode: {}"))
+    problems += [
+        (index, "encode is not the last step", "move it to the end; there is one")
+        for index in encoders
+        if index != len(steps) - 1
+    ]
+    levels = [index for index, step in enumerate(steps) if isinstance(step, Stage) and step.LEVEL]
+    problems += [
+        (
+            index,
+            f"{steps[index].NAME} beside {steps[levels[0]].NAME}: the level is set once",
+            "keep one of them",
+        )
+        for index in levels[1:]
+    ]
+    problems += [
+        (
+            index,
+            f"{step.NAME} after {steps[levels[0]].NAME} would move the level again",
+            "move it before the level",
+        )
+        for index, step in enumerate(steps)
+        if levels and index > levels[0] and isinstance(step, Stage) and not step.LEVEL
+    ]
+    if encoders and steps[encoders[-1]].model_dump().get("codec") == "copy" and len(steps) > 1:
+        problems.append(
+            (
+                encoders[-1],
+                "copy serves the source's bytes, so no stage can take effect",
+                "choose another codec",
+            )
+        )
+    seen: dict[str, int] = {}
+    for index, step in enumerate(steps):
+        if isinstance(step, Stage) and step.NAME in seen and step.FITS_ON != "nothing":
+            problems.append((index, f"{step.NAME} is there twice", "keep one: the second would undo the first"))
+        seen.setdefault(step.NAME, index)
+    return problems

@@ -1,0 +1,211 @@
+"""Check: everything that can be known to be wrong before any sound is decoded, and the plan.
+
+What is wrong with the config or the table stops a run. A file that cannot be opened does not: it is
+named here, and a run sets it aside by name.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+from prep import audio
+from prep.chain import Chain
+from prep.document import did_you_mean
+from prep.errors import AudioError, ConfigError, Problem
+from prep.spectrum import highest_tilt_band_hz
+from prep.split import Split, draw_split, given_split
+from prep.stage import Stage
+from prep.study import LoadedStudy, load_study
+from prep.table import Reading, Row, check_rows, read_folder, read_table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from prep.document import Place
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A study that can be run, and what is already known to be wrong with some of its clips."""
+
+    loaded: LoadedStudy
+    rows: list[Row]
+    chain: Chain
+    split: Split | None
+    headers: dict[str, audio.Header] = field(repr=False)
+    clip_problems: list[Problem] = field(default_factory=list)
+    notices: list[Problem] = field(default_factory=list)
+
+    @property
+    def exit_code(self) -> int:
+        """0 where every file can be opened, else 1."""
+        return 1 if self.clip_problems else 0
+
+    def half_of(self, row: Row) -> Literal["fit", "held-out"] | None:
+        """Return the half of the split that a row is in; None outside the comparison."""
+        return self.split.half_of(row) if self.split and _compared(self.loaded, row) else None
+
+
+def checked(path: Path) -> Plan:
+    """Read a study's config, table and headers.
+
+    Raises:
+        ConfigError: every problem that stops a run, at once.
+    """
+    loaded = load_study(path)
+    reading = _read_rows(loaded)
+    if not reading.problems:
+        reading = check_rows(reading, _needed_columns(loaded))
+        reading = reading.plus((*_column_problems(loaded, reading.rows), *_place_problems(loaded, reading.rows)))
+    if reading.problems:
+        raise ConfigError(reading.problems)
+    rows = list(reading.rows)
+    headers, clip_problems = _headers(rows)
+    split, split_problems = _split(loaded, rows)
+    problems = [*_band_problems(loaded, headers), *split_problems]
+    if problems:
+        raise ConfigError(problems)
+    chain = Chain.of(loaded.study.chain)
+    return Plan(loaded, rows, chain, split, headers, clip_problems, list(reading.notices))
+
+
+def plan_summary(plan: Plan) -> dict[str, Any]:
+    """Return the plan as JSON-able values: clips a condition, speakers a half, rates, the chain."""
+    study, compare = plan.loaded.study, plan.loaded.study.compare
+    column = compare.column if compare else "condition"
+    stimuli = [row for row in plan.rows if row.role == "stimulus"]
+    return {
+        "study": study.study,
+        "clips": len(plan.rows),
+        "clips_by_condition": dict(sorted(Counter(row.columns.get(column, "") for row in stimuli).items())),
+        "clips_by_role": dict(sorted(Counter(row.role for row in plan.rows).items())),
+        "rates": dict(sorted(Counter(header.rate for header in plan.headers.values()).items())),
+        "split": plan.split.model_dump(mode="json") if plan.split else None,
+        "chain": [
+            {step.NAME: step.model_dump(mode="json", exclude_none=True)}
+            for step in (*plan.chain.stages, plan.chain.encoder)
+        ],
+        "notices": [str(notice) for notice in plan.notices],
+        "clip_problems": [str(problem) for problem in plan.clip_problems],
+    }
+
+
+def _read_rows(loaded: LoadedStudy) -> Reading:
+    clips = loaded.study.clips
+    if clips.table is not None:
+        return read_table(loaded.path(clips.table), clips.columns)
+    return read_folder(loaded.path(clips.folder or ""), clips.pattern, clips.regex)
+
+
+def _needed_columns(loaded: LoadedStudy) -> list[str]:
+    """Return the columns that every stimulus must fill in."""
+    compare = loaded.study.compare
+    return [compare.column] if compare else []
+
+
+def _compared(loaded: LoadedStudy, row: Row) -> bool:
+    compare = loaded.study.compare
+    return compare is not None and row.role == "stimulus" and row.columns.get(compare.column) in (compare.a, compare.b)
+
+
+def _column_problems(loaded: LoadedStudy, rows: Sequence[Row]) -> Iterator[Problem]:
+    """Yield each column and value that the config names and the table does not have."""
+    study, document = loaded.study, loaded.document
+    columns = list(dict.fromkeys(name for row in rows for name in row.columns))
+    if study.compare is not None:
+        compare = study.compare
+        selections: list[tuple[Place, dict[str, str | list[str]]]] = [
+            (("compare", side), {compare.column: getattr(compare, side)}) for side in ("a", "b")
+        ]
+        for name in compare.match:
+            if name not in columns:
+                yield _no_column(document.where(("compare", "match")), name, columns)
+        if compare.unit not in columns and "unit" in compare.model_fields_set:
+            yield _no_column(document.where(("compare", "unit")), compare.unit, columns)
+    else:
+        selections = []
+    for index, step in enumerate(study.chain):
+        if isinstance(step, Stage):
+            selections += [(("chain", index, step.NAME, name), chosen) for name, chosen in step.selections()]
+    for place, chosen in selections:
+        yield from _selection_problems(document.where(place), chosen, rows, columns)
+    for name in ("by", "column"):
+        column = getattr(study.heldout, name)
+        if column is not None and column not in columns and name in study.heldout.model_fields_set:
+            yield _no_column(document.where(("heldout", name)), column, columns)
+
+
+def _selection_problems(
+    where: str, chosen: dict[str, str | list[str]], rows: Sequence[Row], columns: Sequence[str]
+) -> Iterator[Problem]:
+    for column, wanted in chosen.items():
+        if column not in columns:
+            yield _no_column(where, column, columns)
+            continue
+        values = {row.columns.get(column, "") for row in rows}
+        for value in [wanted] if isinstance(wanted, str) else wanted:
+            if value not in values:
+                yield Problem(where, f"no clip has {column} = {value}", did_you_mean(value, values - {""}))
+
+
+def _no_column(where: str, name: str, columns: Sequence[str]) -> Problem:
+    return Problem(where, f"the clip table has no column {name}", did_you_mean(name, columns))
+
+
+def _place_problems(loaded: LoadedStudy, rows: Sequence[Row]) -> Iterator[Problem]:
+    """Yield what would make a run write over its own sources."""
+    output = loaded.path(loaded.study.output).resolve()
+    cache = loaded.path(loaded.study.cache).resolve()
+    inside = [row for row in rows if output in row.path.resolve().parents]
+    if inside:
+        what = f"{len(inside)} of the clips lie in the output folder, as {inside[0].file_name}"
+        yield Problem(loaded.document.where(("output",)), what, "name a folder that holds no sources")
+    if cache == output or output in cache.parents:
+        what = "the cache lies in the output folder"
+        yield Problem(loaded.document.where(("cache",)), what, "name a folder beside it: the cache is not for others")
+
+
+def _headers(rows: Sequence[Row]) -> tuple[dict[str, audio.Header], list[Problem]]:
+    """Return the header of each file by its name, and the files that have none."""
+
+    def look(row: Row) -> audio.Header | Problem:
+        try:
+            return audio.probe(row.path)
+        except AudioError as error:
+            return Problem(row.where or row.file_name, str(error), "replace the file, or take the row out")
+
+    with ThreadPoolExecutor() as pool:
+        looked = list(zip(rows, pool.map(look, rows), strict=True))
+    headers = {row.file_name: seen for row, seen in looked if isinstance(seen, audio.Header)}
+    return headers, [seen for _, seen in looked if isinstance(seen, Problem)]
+
+
+def _band_problems(loaded: LoadedStudy, headers: dict[str, audio.Header]) -> Iterator[Problem]:
+    """Yield that the set is too narrow for the band its tilt is measured in."""
+    study = loaded.study
+    users = [item for item in (*study.chain, *study.cues()) if "tilt_band_hz" in type(item).model_fields]
+    low, high = study.tilt_band_hz
+    narrow = {name: header.rate for name, header in headers.items() if highest_tilt_band_hz(header.rate) < high}
+    if users and narrow:
+        name, rate = min(narrow.items(), key=lambda item: item[1])
+        what = f"{low:g} to {high:g} Hz is wider than {len(narrow)} of the clips; the narrowest is {name} at {rate} Hz"
+        todo = f"set tilt_band_hz: [{low:g}, {highest_tilt_band_hz(rate):.0f}] for the whole study, or leave them out"
+        yield Problem(loaded.document.where(("tilt_band_hz",)), what, todo)
+
+
+def _split(loaded: LoadedStudy, rows: Sequence[Row]) -> tuple[Split | None, list[Problem]]:
+    """Return the split of the compared clips; none where there is nothing to keep whole."""
+    heldout, compare = loaded.study.heldout, loaded.study.compare
+    compared = [row for row in rows if _compared(loaded, row)]
+    if compare is None or not compared:
+        return None, []
+    if heldout.column is not None:
+        return given_split(compared, heldout.column, by=heldout.by, condition=compare.column)
+    for by in dict.fromkeys((heldout.by, "passage")):
+        if all(row.columns.get(by) for row in compared):
+            return draw_split(compared, by=by, condition=compare.column, share=heldout.share, seed=heldout.seed), []
+    return None, []

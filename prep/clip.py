@@ -1,0 +1,72 @@
+"""Clip: one sound, without a label and without a path.
+
+Conventions: samples are float32, shape (frames, channels), full scale 1.0, read-only; rate in Hz.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Samples = NDArray[np.float32]
+    Signal = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Clip:
+    """One sound. It does not know its condition, so nothing that treats it can favour one.
+
+    Attributes:
+        samples: (frames, channels) float32, read-only, full scale 1.0. May exceed full scale.
+        rate: sampling rate in Hz.
+        id: a name for messages.
+    """
+
+    samples: Samples = field(repr=False)
+    rate: int
+    id: str = ""
+
+    def __post_init__(self) -> None:
+        """Hold the samples as float32, two-dimensional and read-only.
+
+        Raises:
+            ValueError: the shape is not (frames, channels) or the rate is not positive.
+        """
+        if self.samples.ndim != 2 or self.samples.shape[1] == 0:
+            raise ValueError(f"samples have shape {self.samples.shape}, not (frames, channels)")
+        if self.rate <= 0:
+            raise ValueError(f"rate is {self.rate} Hz, not positive")
+        held = np.ascontiguousarray(self.samples, dtype=np.float32)
+        if held.flags.writeable:
+            held = held.copy() if held is self.samples or held.base is not None else held
+            held.setflags(write=False)
+        object.__setattr__(self, "samples", held)
+
+    @property
+    def frames(self) -> int:
+        """Length in frames."""
+        return int(self.samples.shape[0])
+
+    @property
+    def channels(self) -> int:
+        """Number of channels."""
+        return int(self.samples.shape[1])
+
+    @property
+    def seconds(self) -> float:
+        """Length in seconds."""
+        return self.frames / self.rate
+
+    def mono(self) -> Signal:
+        """Return the mean of the channels, shape (frames,), float64."""
+        mean: Signal = self.samples.mean(axis=1, dtype=np.float64)
+        return mean
+
+    def with_samples(self, samples: NDArray[Any], rate: int | None = None) -> Clip:
+        """Return the clip with other samples (frames, channels), and another rate in Hz if given."""
+        return replace(self, samples=samples, rate=self.rate if rate is None else rate)

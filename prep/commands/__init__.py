@@ -1,0 +1,29 @@
+"""The commands, one file each, in the order of a day's work.
+
+A command translates: it reads options, makes one call, and prints. Heavy imports are inside.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from prep.commands.audit import audit
+from prep.commands.check import check
+from prep.commands.measure import measure
+from prep.commands.run import run
+from prep.commands.schema import schema
+from prep.commands.stages import stages
+from prep.commands.verify import verify
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+COMMANDS: dict[str, Callable[..., Any]] = {
+    "check": check,
+    "run": run,
+    "audit": audit,
+    "measure": measure,
+    "verify": verify,
+    "stages": stages,
+    "schema": schema,
+}

@@ -1,0 +1,19 @@
+"""prep audit: the proof alone."""
+
+import typer
+
+from prep.commands.options import Config, Json, WorkerCount
+
+
+def audit(config: Config, workers: WorkerCount = None, json: Json = False) -> None:
+    """Say how well each cue tells the conditions apart, before and after the chain; write nothing.
+
+    Example: prep audit study.yaml
+    """
+    from prep.commands.show import show_audit
+    from prep.progress import progress_for_terminal
+    from prep.run import audit_study
+
+    done = audit_study(config, progress_for_terminal(), workers=workers)
+    show_audit(done, as_json=json)
+    raise typer.Exit(done.exit_code)

@@ -1,0 +1,165 @@
+"""What the commands print: tables for people, JSON for machines. The result goes to stdout."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from prep.check import Plan
+    from prep.measure import Measures
+    from prep.run import Done
+    from prep.verify import Verification
+
+PLAIN_WIDTH = 160
+
+
+def show_json(value: Any) -> None:
+    """Print a value as JSON."""
+    _print(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False))
+
+
+def show_run(done: Done, *, as_json: bool) -> None:
+    """Print what a run did: its record as JSON, or clips, verdicts and where the report is."""
+    if as_json:
+        show_json(done.record)
+        return
+    _show_set_aside(done.record)
+    _show_cues(done.record)
+    delivered = done.record["counts"].get("delivered", 0)
+    _print(f"{delivered} of {len(done.record['clips'])} clips delivered to {done.output}")
+    _print(f"report: {done.output}/report.md   record: {done.folder}/run.json")
+
+
+def show_audit(done: Done, *, as_json: bool) -> None:
+    """Print the audit: as JSON, or as a table of cues."""
+    if as_json:
+        show_json({name: done.record[name] for name in ("study", "split", "fits", "fit_intervals", "audit")})
+        return
+    _show_set_aside(done.record)
+    _show_cues(done.record)
+
+
+def show_plan(plan: Plan, *, as_json: bool) -> None:
+    """Print the plan of a study, and what is already known to be wrong with some files."""
+    from prep.check import plan_summary
+
+    summary = plan_summary(plan)
+    if as_json:
+        show_json(summary)
+        return
+    _print(f"{summary['study']}: {summary['clips']} clips")
+    _table(("condition", "clips"), [(name or "(none)", count) for name, count in summary["clips_by_condition"].items()])
+    if summary["split"]:
+        counts = summary["split"]["counts"]
+        _table(("half", "condition", "speakers", "clips"), [tuple(row.values()) for row in counts])
+    _table(("rate (Hz)", "clips"), list(summary["rates"].items()))
+    _table(
+        ("step", "parameters"),
+        [(name, _parameters(parameters)) for step in summary["chain"] for name, parameters in step.items()],
+    )
+    for line in (*summary["notices"], *summary["clip_problems"]):
+        _print(f"note: {line}")
+
+
+def show_measures(measures: Measures, *, as_json: bool) -> None:
+    """Print the measures of files."""
+    if as_json:
+        show_json(measures.files)
+        return
+    for file in measures.files:
+        _print(file["file"])
+        if "error" in file:
+            _print(f"  {file['error']}")
+            continue
+        rows = [(name, _number(value)) for name, value in file["measures"].items()]
+        facts = {name: file["facts"][name] for name in ("container", "codec", "rate", "channels", "frames")}
+        _table(("measure", "value"), [*((name, str(value)) for name, value in facts.items()), *rows])
+        for cue, reason in file["undefined"].items():
+            _print(f"  {cue}: {reason}")
+
+
+def show_verification(done: Verification, *, as_json: bool) -> None:
+    """Print what is not as recorded."""
+    if as_json:
+        problems = [{"where": item.where, "what": item.what, "todo": item.todo} for item in done.problems]
+        show_json({"output": str(done.output), "clips": done.clips, "records": done.records, "problems": problems})
+        return
+    for problem in done.problems:
+        _print(f"{problem}")
+    state = "all as recorded" if not done.problems else f"{len(done.problems)} not as recorded"
+    _print(f"{done.output}: {done.clips} clips and {done.records} records: {state}")
+
+
+def show_stages(stages: Sequence[Mapping[str, Any]], *, as_json: bool) -> None:
+    """Print stages, with the parameters where there is only one."""
+    if as_json:
+        show_json(stages)
+        return
+    _table(("stage", "fits on", "purpose"), [(stage["name"], stage["fits_on"], stage["purpose"]) for stage in stages])
+    if len(stages) == 1:
+        rows = [
+            (item["name"], "required" if item["required"] else str(item["default"]), item["description"])
+            for item in stages[0]["parameters"]
+        ]
+        _table(("parameter", "default", "meaning and unit"), rows)
+
+
+def _show_set_aside(record: Mapping[str, Any]) -> None:
+    """Print each clip that is not delivered, and why."""
+    rows = [
+        (clip["file_name"], clip["failure"]["step"], clip["failure"]["reason"])
+        for clip in record["clips"]
+        if clip["failure"]
+    ]
+    if rows:
+        _table(("not delivered", "step", "reason"), rows)
+
+
+def _show_cues(record: Mapping[str, Any]) -> None:
+    """Print each cue with its AUC by column, and the verdict on held-out clips after the treatment."""
+    audit = record["audit"]
+    if audit is None:
+        return
+    rows = []
+    for name in audit["cues"]:
+        columns = [audit[column][name] if audit[column] else None for column in ("before", "after", "delivered")]
+        aucs = [_number(column["auc"] if column else None) for column in columns]
+        after = columns[1]
+        rows.append((name, *aucs, after["verdict_text"] if after else "descriptive only"))
+    pair = f"{audit['b']} above {audit['a']}"
+    _table(("cue", f"AUC before ({pair})", "after", "delivered", "held-out clips, after"), rows)
+
+
+def _parameters(parameters: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name}: {value}" for name, value in parameters.items())
+
+
+def _number(value: float | str | None) -> str:
+    return "-" if value is None else value if isinstance(value, str) else f"{value:.3f}"
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    """Print a table that wraps on a terminal and keeps whole lines elsewhere."""
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(*head, box=box.SIMPLE, pad_edge=False)
+    for row in rows:
+        table.add_row(*(_encodable(str(cell)) for cell in row))
+    console = Console() if sys.stdout.isatty() else Console(width=PLAIN_WIDTH)
+    console.print(table, markup=False, highlight=False)
+
+
+def _print(text: str) -> None:
+    print(_encodable(text))  # noqa: T201
+
+
+def _encodable(text: str) -> str:
+    """Return text that stdout's encoding can hold, with escapes where it must."""
+    encoding = sys.stdout.encoding or "ascii"
+    return text.encode(encoding, "backslashreplace").decode(encoding)

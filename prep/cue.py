@@ -1,0 +1,45 @@
+"""Cue: something measurable that may tell the conditions apart. With a limit it is a screen.
+
+One class serves both uses. A cue sees one clip and no label.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
+
+from prep.stage import Step
+
+if TYPE_CHECKING:
+    from prep.clip import Clip
+
+Kind = Literal["nuisance", "voice", "file"]
+
+
+class Feature(NamedTuple):
+    """One number of a cue: its field name (with the unit in it), its unit and its meaning."""
+
+    name: str
+    unit: str
+    meaning: str
+
+
+class Cue(Step):
+    """Something measurable about a clip.
+
+    KIND: `nuisance` (the recording chain), `voice` (perhaps the very thing judged) or `file`.
+    FEATURES: the numbers `measure` returns, in order. MEANING: one line for a reader.
+    SOURCE: the paper or standard that defines it.
+    """
+
+    KIND: ClassVar[Kind] = "nuisance"
+    FEATURES: ClassVar[tuple[Feature, ...]] = ()
+    MEANING: ClassVar[str] = ""
+    SOURCE: ClassVar[str] = ""
+
+    def measure(self, clip: Clip) -> dict[str, float]:
+        """Return each feature by name. Pure.
+
+        Raises:
+            ClipError: the cue is not defined for this clip, and why.
+        """
+        raise NotImplementedError

@@ -1,0 +1,43 @@
+"""Describe: the stages and their parameters, from the classes themselves."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from prep.document import did_you_mean
+from prep.errors import ConfigError, Problem
+from prep.stage import Stage
+from prep.stages import stage_classes
+
+
+def described_stages(name: str | None = None) -> list[dict[str, Any]]:
+    """Return name, purpose, what it fits on, and parameters of every stage, or of one.
+
+    Raises:
+        ConfigError: there is no such stage.
+    """
+    classes = stage_classes()
+    if name is not None and name not in classes:
+        raise ConfigError([Problem(name, "no such stage", did_you_mean(name, classes))])
+    return [_described(step) for found, step in classes.items() if name in (None, found)]
+
+
+def _described(step: Any) -> dict[str, Any]:
+    schema = step.model_json_schema()
+    required = schema.get("required", [])
+    parameters = [
+        {
+            "name": field,
+            "required": field in required,
+            "default": None if info.is_required() else info.get_default(call_default_factory=True),
+            "description": info.description,
+        }
+        for field, info in step.model_fields.items()
+    ]
+    return {
+        "name": step.NAME,
+        "version": step.VERSION,
+        "purpose": (step.__doc__ or "").strip().splitlines()[0],
+        "fits_on": step.FITS_ON if issubclass(step, Stage) else "nothing",
+        "parameters": parameters,
+    }

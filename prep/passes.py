@@ -1,0 +1,292 @@
+"""Passes: inspect every clip, fit what is fitted, render every clip. The only loop over clips.
+
+Two branches share every pass. *Release* is what listeners get. *Evidence* fits the stages that learn
+from labels on the fit split alone, and renders the held-out clips through them, for the audit. Where
+both would do the same work, it is done once.
+
+A clip that fails is set aside with its reason; the others go on.
+"""
+
+from __future__ import annotations
+
+import traceback
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+from prep.classifiers import cue_classes
+from prep.errors import ConfigError, NothingUsableError, RefusedError
+from prep.stage import Measured, Stage
+from prep.store import key_of
+from prep.table import duplicates
+from prep.visit import Ask, Failure, Inspect, Measure, Render, Source, Treatment, Visit, identity, visit
+from prep.workers import WorkerDiedError, work
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from prep.chain import Chain
+    from prep.cue import Cue
+    from prep.errors import Problem
+    from prep.progress import Progress
+    from prep.stage import Value
+    from prep.store import Store
+    from prep.study import Study
+    from prep.table import Row
+    from prep.workers import Outcome, Workers
+
+Half = Literal["fit", "held-out"]
+BranchName = Literal["evidence", "release"]
+Answer = dict[str, Any]
+
+# Measured on every clip whatever is audited: the manifest and the ceiling need them.
+ALWAYS_MEASURED = ("loudness", "peak", "duration")
+
+
+@dataclass
+class Entry:
+    """One row on its way through a run.
+
+    Attributes:
+        row: the table's row.
+        half: the half of the split it is in; None outside the comparison.
+        inspection: hash, facts and cues of the source, once read.
+        rendered: the delivered bytes' answer by branch, once rendered.
+        known: every answer so far, by the key of its question.
+        failure: why the clip was set aside.
+        trace: the traceback where the failure is not one that the clip explains.
+    """
+
+    row: Row
+    half: Half | None = None
+    inspection: Answer = field(default_factory=dict)
+    rendered: dict[BranchName, Answer] = field(default_factory=dict)
+    known: dict[str, Answer] = field(default_factory=dict, repr=False)
+    failure: Failure | None = None
+    trace: str | None = None
+
+    @property
+    def stimulus(self) -> bool:
+        """Say whether the clip is fitted and audited; other roles are only treated alike."""
+        return self.row.role == "stimulus"
+
+    @property
+    def source(self) -> Source:
+        """Return the clip's file, with its hash once it is known."""
+        return Source(str(self.row.path), self.row.file_name, self.inspection.get("sha256"))
+
+
+@dataclass
+class Branch:
+    """One of the two lines of fits, by the place of the stage in the chain."""
+
+    name: BranchName
+    label_halves: frozenset[Half | None]
+    fits: dict[int, Value] = field(default_factory=dict)
+
+    def learns(self, stage: Stage[Any, Any], entry: Entry) -> bool:
+        """Say whether a stage may learn from a clip in this branch."""
+        return stage.FITS_ON == "every clip" or (entry.stimulus and entry.half in self.label_halves)
+
+    def treatments(self, chain: Chain, row: Row, count: int) -> tuple[Treatment, ...]:
+        """Return the first `count` stages that treat a row, with their fits."""
+        return tuple(
+            Treatment(stage, self.fits.get(place))
+            for place, stage in enumerate(chain.stages[:count])
+            if row.selected_by(stage.applies_to())
+        )
+
+
+@dataclass
+class Runner:
+    """Passes over the clips of one study."""
+
+    study: Study
+    entries: list[Entry]
+    workers: Workers
+    store: Store
+    progress: Progress
+    cues: tuple[Cue, ...] = ()
+    notices: list[Problem] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        """Add the cues that are always measured to those that are audited."""
+        audited = self.study.cues()
+        names = {cue.NAME for cue in audited}
+        self.cues = (*audited, *(cue_classes()[name]() for name in ALWAYS_MEASURED if name not in names))
+
+    def live(self) -> list[Entry]:
+        """Return the clips that have not been set aside."""
+        return [entry for entry in self.entries if entry.failure is None]
+
+    def inspect(self, chain: Chain | None = None, branches: Sequence[Branch] = ()) -> None:
+        """Read every clip: what it is and what its cues are.
+
+        The first stage that fits is measured in the same pass where nothing else must come first.
+
+        Raises:
+            ConfigError: equal bytes stand under different conditions.
+            NothingUsableError: no clip can be read.
+        """
+        first = _fitted_places(chain)[:1] if chain else []
+
+        def asks(entry: Entry) -> list[Ask]:
+            measures = self._measures(chain, branches, first[0], entry) if chain and first else []
+            return [Inspect(self.cues), *measures]
+
+        self._pass("inspect", asks)
+        for entry in self.live():
+            entry.inspection = entry.known[_key(Inspect(self.cues))]
+        self._refuse_contradictions()
+
+    def fit(self, chain: Chain, branches: Sequence[Branch]) -> None:
+        """Fit every stage that fits, in order, in each branch.
+
+        Raises:
+            RefusedError: a stage cannot treat this set as the config asks.
+        """
+        for place in _fitted_places(chain):
+            stage = chain.stages[place]
+
+            def asks(entry: Entry, place: int = place) -> list[Ask]:
+                return self._measures(chain, branches, place, entry)
+
+            self._pass(f"measure for {stage.NAME}", asks)
+            for branch in branches:
+                branch.fits[place] = stage.fit(self._measured(chain, branch, place))
+
+    def render(self, chain: Chain, branches: Sequence[Branch]) -> None:
+        """Make the bytes that are delivered, and the held-out ones that prove them.
+
+        Raises:
+            RefusedError: a decoded clip passes the ceiling of a gain that is shared.
+        """
+
+        def ask_of(branch: Branch, entry: Entry) -> Ask | None:
+            if branch.name == "evidence" and not (entry.stimulus and entry.half == "held-out"):
+                return None
+            treatments = branch.treatments(chain, entry.row, len(chain.stages))
+            return Render(treatments, chain.encoder, self.cues)
+
+        self._pass("render", lambda entry: [ask for branch in branches if (ask := ask_of(branch, entry))])
+        for entry in self.live():
+            for branch in branches:
+                if ask := ask_of(branch, entry):
+                    entry.rendered[branch.name] = entry.known[_key(ask)]
+        self._hold_ceiling(chain)
+
+    def _measures(self, chain: Chain, branches: Sequence[Branch], place: int, entry: Entry) -> list[Ask]:
+        """Return what a stage must be told of a clip, a question a branch."""
+        stage = chain.stages[place]
+        return [
+            Measure(branch.treatments(chain, entry.row, place), stage)
+            for branch in branches
+            if branch.learns(stage, entry)
+        ]
+
+    def _measured(self, chain: Chain, branch: Branch, place: int) -> list[Measured[Any]]:
+        """Return what a stage measured on the clips it learns from, in the order of the table."""
+        stage = chain.stages[place]
+        if stage.MEASURES is None:
+            raise TypeError(f"{stage.NAME} fits, but does not say what it measures")
+        measured = []
+        for entry in self.live():
+            for ask in self._measures(chain, [branch], place, entry):
+                value = stage.MEASURES.model_validate(entry.known[_key(ask)]["value"])
+                measured.append(Measured(entry.row, value))
+        return measured
+
+    def _pass(self, title: str, asks_of: Callable[[Entry], list[Ask]]) -> None:
+        """Have every question answered for every clip that is still in; set aside those that fail.
+
+        Raises:
+            NothingUsableError: none is left.
+        """
+        live = self.live()
+        visits = []
+        for index, entry in enumerate(live):
+            asks = {_key(ask): ask for ask in asks_of(entry)}
+            unknown = tuple(ask for key, ask in asks.items() if key not in entry.known)
+            if unknown:
+                visits.append(Visit(index, entry.source, unknown, self.store))
+        if visits:
+            self.progress.begin(title, len(visits))
+            for outcome in work(self.workers, visit, visits):
+                self._take(title, live[outcome.task.index], outcome)
+                self.progress.advance()
+            self.progress.end()
+        if not self.live():
+            reasons = "\n".join(f"  {entry.row.file_name}: {entry.failure.reason}" for entry in live if entry.failure)
+            raise NothingUsableError(f"{title}: no clip is left to work with:\n{reasons}")
+
+    def _take(self, title: str, entry: Entry, outcome: Outcome[Visit, list[Answer | Failure]]) -> None:
+        """Keep the answers of a visit, or the reason why there are none."""
+        if outcome.error is not None:
+            entry.failure, entry.trace = _unexplained(title, outcome.error)
+            return
+        for ask, answer in zip(outcome.task.asks, outcome.value or [], strict=False):
+            if isinstance(answer, Failure):
+                entry.failure = answer
+            else:
+                entry.known[_key(ask)] = answer
+
+    def _refuse_contradictions(self) -> None:
+        """Say which clips are the same file twice, and stop where their conditions contradict each other."""
+        column = self.study.compare.column if self.study.compare else "condition"
+        rows = [entry.row for entry in self.live()]
+        problems: list[Problem] = []
+        for kind, same in (("sha256", "bytes"), ("samples_sha256", "samples")):
+            hashes = {entry.row.file_name: entry.inspection[kind] for entry in self.live()}
+            found, notices = duplicates(hashes, rows, column, same)
+            if not problems:
+                self.notices += [
+                    notice for notice in notices if notice.where not in {seen.where for seen in self.notices}
+                ]
+                problems += found
+        if problems:
+            raise ConfigError(problems)
+
+    def _hold_ceiling(self, chain: Chain) -> None:
+        """Set aside, or refuse, what decodes to more than the ceiling."""
+        level = next((stage for stage in chain.stages if stage.LEVEL), None)
+        ceiling = getattr(level, "ceiling_dbtp", None)
+        if level is None or ceiling is None:
+            return
+        for entry in self.live():
+            peak = entry.rendered["release"]["cues"]["peak"].get("true_peak_dbtp")
+            if peak is None or peak <= ceiling:
+                continue
+            if level.FITS_ON == "every clip":
+                target = getattr(level, "target_lufs", 0.0)
+                raise RefusedError(
+                    f"{entry.row.file_name}: {level.NAME}: reaches {peak:.2f} dBTP once encoded, over the ceiling of "
+                    f"{ceiling:g}; set target_lufs to {target - (peak - ceiling) - 0.01:.2f} or less"
+                )
+            reason = "passes the ceiling once encoded; lower the target or the ceiling"
+            entry.failure = Failure(level.NAME, reason, peak, ceiling, rejected=True)
+
+
+def branches_of(study: Study, entries: Iterable[Entry], chain: Chain) -> list[Branch]:
+    """Return the branches that a run needs: evidence only where a split and a stage that learns from labels are."""
+    halves: frozenset[Half | None] = frozenset({"fit", "held-out", None})
+    fit_only: frozenset[Half | None] = frozenset({"fit"})
+    split = any(entry.half is not None for entry in entries)
+    learns = any(stage.FITS_ON == "labels" for stage in chain.stages)
+    release = Branch("release", fit_only if split and study.heldout.release == "fit split" else halves)
+    return [Branch("evidence", fit_only), release] if split and learns else [release]
+
+
+def _fitted_places(chain: Chain) -> list[int]:
+    return [place for place, stage in enumerate(chain.stages) if stage.FITS_ON != "nothing"]
+
+
+def _key(ask: Ask) -> str:
+    return key_of(identity(ask))
+
+
+def _unexplained(step: str, error: BaseException) -> tuple[Failure, str]:
+    """Return the failure of an error that no step foresaw, and its traceback for the record."""
+    if isinstance(error, WorkerDiedError):
+        reason = f"{error}; it may need more memory than there is, or break a library: look at the file"
+        return Failure(step, reason), ""
+    trace = "".join(traceback.format_exception(error))
+    return Failure(step, f"{type(error).__name__}: {error} (this is a defect of prep; the record has its trace)"), trace

@@ -1,0 +1,145 @@
+"""Publish: put a finished run into its output folder, whole, and never over an earlier record.
+
+Every record has its own numbered folder in runs/. The top of the output folder holds copies of the
+latest, and audio/ holds exactly what the latest manifest lists; audio of an earlier record that is
+no longer delivered moves to that record's folder.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import shutil
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from prep.errors import ConfigError, Problem, RefusedError
+from prep.record import VOLATILE
+from prep.store import Store, digest, write_whole
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from pathlib import Path
+
+PRIVATE = 0o600
+PRIVATE_FILES = ("key.csv", "run.json", "report.md", "methods.md", "stimuli.csv")
+SECRET_BYTES = 32
+# One time for every delivered file: when a clip was rendered may depend on its condition.
+PUBLISHED_TIME = 946684800  # 2000-01-01 00:00 UTC
+
+
+def study_secret(output: Path, given: Path | None) -> bytes:
+    """Return the secret that keys the ids: a file's, or the output folder's own, made at the first run.
+
+    Raises:
+        ConfigError: the given file cannot be read or is too short to be a secret.
+    """
+    if given is not None:
+        try:
+            secret = given.read_bytes().strip()
+        except OSError as error:
+            raise ConfigError([Problem(str(given), error.strerror or str(error), "name a readable file")]) from None
+        if len(secret) < 16:
+            todo = "make one with: openssl rand -hex 32"
+            raise ConfigError([Problem(str(given), "a secret needs 16 bytes or more", todo)])
+        return secret
+    path = output / "secret"
+    if not path.exists():
+        write_whole(path, secrets.token_hex(SECRET_BYTES).encode() + b"\n", PRIVATE)
+    return path.read_bytes().strip()
+
+
+def publish(output: Path, store: Store, record: Mapping[str, Any], files: Mapping[str, bytes]) -> Path:
+    """Write audio and records, and return the folder of the record.
+
+    Args:
+        output: the study's output folder.
+        store: holds the delivered bytes by their hash.
+        record: run.json as a mapping.
+        files: every record file by name, run.json among them.
+
+    Returns:
+        runs/NNNN: a new one, or the latest where nothing but times has changed.
+    """
+    wanted = {clip["delivered"]["file"]: clip["delivered"]["sha256"] for clip in record["clips"] if clip["delivered"]}
+    for name, sha256 in sorted(wanted.items()):
+        _publish_audio(output / name, sha256, store)
+    earlier = latest_record(output)
+    if earlier is None or not _same(earlier, record, files):
+        folder = _write_record(output, files)
+    else:
+        folder, files = earlier, {name: (earlier / name).read_bytes() for name in files}
+    _keep_earlier_audio(output, earlier, wanted)
+    for name, data in files.items():
+        if not _holds(output / name, data):
+            write_whole(output / name, data, PRIVATE if name in PRIVATE_FILES else 0o644)
+    return folder
+
+
+def latest_record(output: Path) -> Path | None:
+    """Return the folder of the latest whole record, if there is one."""
+    found = sorted(_records(output))
+    return found[-1] if found else None
+
+
+def _records(output: Path) -> Iterable[Path]:
+    runs = output / "runs"
+    return (path for path in runs.iterdir() if path.name.isdigit()) if runs.is_dir() else ()
+
+
+def _publish_audio(path: Path, sha256: str, store: Store) -> None:
+    """Write one clip, unless the very bytes are there."""
+    data = store.get(sha256)
+    if data is None:
+        raise RefusedError(f"{path.name}: its bytes are no longer in the cache; run again")
+    if not _holds(path, data):
+        write_whole(path, data)
+    os.utime(path, (PUBLISHED_TIME, PUBLISHED_TIME))
+
+
+def _holds(path: Path, data: bytes) -> bool:
+    """Say whether a file has exactly these bytes."""
+    try:
+        return path.stat().st_size == len(data) and digest(path.read_bytes()) == digest(data)
+    except OSError:
+        return False
+
+
+def _same(folder: Path, record: Mapping[str, Any], files: Mapping[str, bytes]) -> bool:
+    """Say whether a record stands as it is: only times and the machine differ, and its files are whole."""
+    try:
+        held = json.loads((folder / "run.json").read_bytes())
+    except (OSError, ValueError):
+        return False
+    steady = {name: value for name, value in record.items() if name not in VOLATILE}
+    if {name: value for name, value in held.items() if name not in VOLATILE} != steady:
+        return False
+    return all(_holds(folder / name, data) for name, data in files.items() if name in record["files"])
+
+
+def _write_record(output: Path, files: Mapping[str, bytes]) -> Path:
+    """Write a new numbered record that appears whole or not at all."""
+    runs = output / "runs"
+    runs.mkdir(parents=True, exist_ok=True)
+    for leftover in runs.glob(".*.part"):
+        shutil.rmtree(leftover, ignore_errors=True)
+    number = max((int(path.name) for path in _records(output)), default=0) + 1
+    part, folder = runs / f".{number:04d}.part", runs / f"{number:04d}"
+    for name, data in files.items():
+        write_whole(part / name, data, PRIVATE if name in PRIVATE_FILES else 0o644)
+    part.replace(folder)
+    return folder
+
+
+def _keep_earlier_audio(output: Path, earlier: Path | None, wanted: Mapping[str, str]) -> None:
+    """Move audio that is not in the manifest to the record it belongs to, and clear what a killed run left."""
+    for path in (output / "audio").glob("*"):
+        if f"audio/{path.name}" in wanted:
+            continue
+        if path.name.startswith(".") or earlier is None:
+            with suppress(OSError):
+                path.unlink()
+        else:
+            (earlier / "audio").mkdir(exist_ok=True)
+            path.replace(earlier / "audio" / path.name)

@@ -1,0 +1,156 @@
+"""Record: what a run wrote down. run.json, the manifest that carries no label, and the private key.
+
+docs/record.md describes every field. All of it is the same bytes every time under one secret, but
+for `started`, `seconds` and `platform` of run.json.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import hmac
+import io
+import json
+import platform
+from dataclasses import asdict
+from importlib import metadata
+from typing import TYPE_CHECKING, Any
+
+import prep
+from prep import audio
+from prep.store import digest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from prep.passes import Entry
+
+VOLATILE = ("started", "seconds", "platform")
+LIBRARIES = (
+    "imageio-ffmpeg",
+    "mutagen",
+    "numpy",
+    "pydantic",
+    "pydub",
+    "pyloudnorm",
+    "scikit-learn",
+    "scipy",
+    "soundfile",
+    "soxr",
+)
+MANIFEST_HEAD = ("id", "sha256", "file", "bytes", "frames", "rate", "channels", "role")
+KEY_HEAD = ("id", "status", "file_name", "source_sha256", "sha256", "text_sha256")
+KEY_TAIL = ("half", "stages", "failed_step", "reason", "value", "limit")
+
+
+def opaque_id(secret: bytes, row_name: str) -> str:
+    """Return the id of a row: keyed, so that nobody without the secret can tell what it stands for.
+
+    Args:
+        secret: the study's secret.
+        row_name: the row's file_name. Two rows with equal audio get different ids.
+    """
+    return hmac.new(secret, row_name.encode(), hashlib.sha256).hexdigest()[:16]
+
+
+def clip_record(entry: Entry, secret: bytes) -> dict[str, Any]:
+    """Return what run.json says of one row: source, treatment, delivery, or why there is none."""
+    release = entry.rendered.get("release", {})
+    delivered = entry.failure is None and bool(release)
+    return {
+        "id": opaque_id(secret, entry.row.file_name),
+        "file_name": entry.row.file_name,
+        "columns": entry.row.columns,
+        "role": entry.row.role,
+        "half": entry.half,
+        "status": "delivered" if delivered else _status(entry),
+        "failure": asdict(entry.failure) if entry.failure else None,
+        "trace": entry.trace,
+        "source": {
+            "sha256": entry.inspection.get("sha256"),
+            "facts": entry.inspection.get("facts"),
+            "cues": entry.inspection.get("cues"),
+        },
+        "stages": release.get("notes", {}) if delivered else {},
+        "delivered": _delivery(release) if delivered else None,
+        "evidence": _evidence(entry) if delivered else None,
+    }
+
+
+def _status(entry: Entry) -> str:
+    return "rejected" if entry.failure and entry.failure.rejected else "failed"
+
+
+def _delivery(answer: Mapping[str, Any]) -> dict[str, Any]:
+    facts = {name: answer[name] for name in ("sha256", "bytes", "frames", "rate", "channels", "cues")}
+    return {"file": f"audio/{answer['sha256']}{answer['suffix']}", **facts}
+
+
+def _evidence(entry: Entry) -> dict[str, Any] | None:
+    answer = entry.rendered.get("evidence")
+    return {"sha256": answer["sha256"], "cues": answer["cues"]} if answer else None
+
+
+def versions() -> dict[str, str]:
+    """Return the version of prep and of every library that decides what a clip sounds like."""
+    found = {name: metadata.version(name) for name in LIBRARIES}
+    return {"listening-prep": prep.__version__, **found, **audio.library_versions()}
+
+
+def this_platform() -> dict[str, str]:
+    """Return the machine and the Python that made a run."""
+    return {
+        "python": platform.python_version(),
+        "system": platform.system(),
+        "machine": platform.machine(),
+    }
+
+
+def json_bytes(record: Mapping[str, Any]) -> bytes:
+    """Return a record as UTF-8 JSON that any strict reader takes."""
+    return (json.dumps(record, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode()
+
+
+def manifest_csv(clips: Iterable[Mapping[str, Any]]) -> bytes:
+    """Return the manifest: a row a delivered clip in the order of the ids; no label and no source."""
+    delivered = sorted((clip for clip in clips if clip["delivered"]), key=lambda clip: str(clip["id"]))
+    measures = list(dict.fromkeys(name for clip in delivered for name in _measures(clip)))
+    rows = [{"id": clip["id"], "role": clip["role"], **clip["delivered"], **_measures(clip)} for clip in delivered]
+    return _csv((*MANIFEST_HEAD, *measures), rows)
+
+
+def _measures(clip: Mapping[str, Any]) -> dict[str, float]:
+    """Return the delivered features of a clip by name, without those that are undefined."""
+    features = [cue for cue in clip["delivered"]["cues"].values() if "undefined" not in cue]
+    return {name: round(value, 4) for cue in features for name, value in cue.items()}
+
+
+def key_csv(clips: Sequence[Mapping[str, Any]]) -> bytes:
+    """Return the private key: a row a row of the clip table, in its order, with what became of it."""
+    columns = list(dict.fromkeys(name for clip in clips for name in clip["columns"]))
+    columns = [name for name in columns if name not in (*KEY_HEAD, *KEY_TAIL)]
+    rows = []
+    for clip in clips:
+        failure, text = clip["failure"] or {}, clip["columns"].get("text", "")
+        rows.append(
+            {
+                **clip["columns"],
+                **{name: clip[name] for name in ("id", "status", "file_name", "half")},
+                "source_sha256": clip["source"]["sha256"],
+                "sha256": clip["delivered"]["sha256"] if clip["delivered"] else None,
+                "text_sha256": digest(text.encode()) if text else None,
+                "stages": json.dumps(clip["stages"], ensure_ascii=False) if clip["stages"] else None,
+                "failed_step": failure.get("step"),
+                **{name: failure.get(name) for name in ("reason", "value", "limit")},
+            }
+        )
+    return _csv((*KEY_HEAD, *columns, *KEY_TAIL), rows)
+
+
+def _csv(head: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> bytes:
+    """Return rows as CSV with a header; None becomes an empty cell."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, head, restval="", extrasaction="ignore", lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue().encode()

@@ -1,0 +1,339 @@
+"""Report: the record as pages to read. Every function here takes run.json's mapping and nothing else."""
+
+from __future__ import annotations
+
+import csv
+import io
+import statistics
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+Record = dict[str, Any]
+
+LEVEL_MEASURES = ("integrated_lufs", "true_peak_dbtp")
+
+
+def report_md(record: Record) -> str:
+    """Return the report of a run in Markdown. It names conditions: it belongs beside the key."""
+    parts = [
+        f"# {record['study']}\n\nThis page names conditions. Keep it with the key, away from listeners.",
+        _done(record),
+        _set_aside(record),
+        _clips(record),
+        _levels(record),
+        _fits(record),
+        _cues(record),
+        "## Methods\n\n" + methods_md(record).strip(),
+        _versions(record),
+    ]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def methods_md(record: Record) -> str:
+    """Return a paragraph that a paper can print."""
+    sentences = [
+        _format_sentence(record),
+        *_level_sentences(record),
+        *_tilt_sentences(record),
+        *_audit_sentences(record),
+        _exclusion_sentence(record),
+        *_caveats(record),
+        _software_sentence(record),
+    ]
+    return " ".join(sentence for sentence in sentences if sentence) + "\n"
+
+
+def stimuli_csv(record: Record) -> bytes:
+    """Return the delivered clips as a table for a paper: what each is, its measures, its corrections."""
+    columns = ["condition", "speaker", "passage", "text", "source", "licence"]
+    delivered = [clip for clip in record["clips"] if clip["delivered"]]
+    known = [name for name in columns if any(clip["columns"].get(name) for clip in delivered)]
+    measures = list(dict.fromkeys(name for clip in delivered for name in _measures(clip["delivered"]["cues"])))
+    text = io.StringIO()
+    head = ["id", "role", *known, *measures, "corrections"]
+    writer = csv.DictWriter(text, head, restval="", extrasaction="ignore", lineterminator="\n")
+    writer.writeheader()
+    for clip in sorted(delivered, key=lambda clip: str(clip["id"])):
+        corrections = "; ".join(
+            f"{stage} {name} {_figure(value)}"
+            for stage, notes in clip["stages"].items()
+            for name, value in notes.items()
+            if isinstance(value, int | float) and not isinstance(value, bool)
+        )
+        values = {name: f"{value:.3f}" for name, value in _measures(clip["delivered"]["cues"]).items()}
+        writer.writerow(
+            {**clip["columns"], **values, "id": clip["id"], "role": clip["role"], "corrections": corrections}
+        )
+    return text.getvalue().encode()
+
+
+def _done(record: Record) -> str:
+    """Say what was done, and on which side only."""
+    counts = record["counts"]
+    lines = [
+        f"{counts.get('delivered', 0)} of {len(record['clips'])} clips delivered; chain: {', '.join(record['chain'])}."
+    ]
+    for item in record["one_sided"]:
+        treated = ", ".join(f"{count} {name}" for name, count in item["treated_by_condition"].items()) or "none"
+        lines.append(f"One-sided: {item['stage']} treated {treated} clips only.")
+    lines += [f"Note: {notice}." for notice in record["notices"]]
+    return "## What was done\n\n" + "\n".join(f"- {line}" for line in lines)
+
+
+def _set_aside(record: Record) -> str:
+    """List each clip that is not delivered."""
+    rows = [
+        (clip["file_name"], clip["status"], clip["failure"]["step"], clip["failure"]["reason"])
+        for clip in record["clips"]
+        if clip["failure"]
+    ]
+    if not rows:
+        return "## Exclusions\n\nNo clip was excluded."
+    return "## Exclusions\n\n" + _table(("clip", "status", "step", "reason"), rows)
+
+
+def _clips(record: Record) -> str:
+    """Count clips and units by condition and half."""
+    rows = []
+    for condition, clips in _by_condition(record).items():
+        halves = Counter(clip["half"] for clip in clips)
+        unit = record["config"]["compare"]["unit"] if record["config"]["compare"] else "speaker"
+        units = {clip["columns"].get(unit) for clip in clips} - {None, ""}
+        rows.append((condition, len(clips), len(units), halves.get("fit", 0), halves.get("held-out", 0)))
+    warnings = (record["split"] or {}).get("warnings", [])
+    table = _table(("condition", "clips", "units", "fit split", "held-out"), rows)
+    return "## Conditions\n\n" + table + "".join(f"\n\n{warning}" for warning in warnings)
+
+
+def _levels(record: Record) -> str:
+    """Tell the levels of each condition before and after: median and range."""
+    rows = []
+    for condition, clips in _by_condition(record).items():
+        for name in LEVEL_MEASURES:
+            before = _values(clips, "source", name)
+            after = _values(clips, "delivered", name)
+            rows.append((condition, name, _spread(before), _spread(after)))
+    return "## Levels\n\n" + _table(
+        ("condition", "measure", "source: median (range)", "delivered: median (range)"), rows
+    )
+
+
+def _fits(record: Record) -> str:
+    """Tell what each fitted stage learned, from the fit split and from all clips."""
+    rows = []
+    for stage, released in record["fits"]["release"].items():
+        evidence = record["fits"]["evidence"].get(stage, {})
+        for name, value in released.items():
+            rows.append((stage, name, _figure(evidence.get(name)), _figure(value)))
+    if not rows:
+        return ""
+    text = "## Fits\n\n" + _table(("stage", "value", "evidence (fit split)", "released"), rows)
+    for stage, fit in record["fits"]["release"].items():
+        if fit.get("capped"):
+            text += f"\n\n**The cap bit:** {_capped_sentence(stage, fit)}"
+    for stage, shifts in record["fit_intervals"].items():
+        for kind, shift in shifts.items():
+            interval = (
+                f", 90 % interval {shift['low']:+.2f} to {shift['high']:+.2f}" if shift["low"] is not None else ""
+            )
+            none = "" if interval else " (too few units for an interval)"
+            text += f"\n\n{stage}: {kind} difference of the sources {shift['shift']:+.3f}{interval}{none}."
+    return text
+
+
+def _cues(record: Record) -> str:
+    """Tell how far every cue tells the conditions apart, and what that settles."""
+    audit = record["audit"]
+    if audit is None:
+        return "## Cues\n\nNo two conditions are compared, so nothing is audited."
+    rows = []
+    for name in audit["cues"]:
+        found = {
+            column: (audit[column] or {}).get(name) or {} for column in ("sources", "before", "after", "delivered")
+        }
+        tested = found["after"]
+        rows.append(
+            (
+                name,
+                *(_figure(found[column].get("auc")) for column in ("sources", "before", "after")),
+                _interval(tested),
+                _figure(tested.get("p")),
+                _figure(tested.get("p_familywise")),
+                _figure(found["delivered"].get("auc")),
+                _figure(found["delivered"].get("auc_matched")),
+                tested.get("verdict", "descriptive only"),
+            )
+        )
+    head = (
+        "cue",
+        "sources",
+        "before",
+        "after",
+        "90 % interval",
+        "p",
+        "p familywise",
+        "delivered",
+        "matched",
+        "verdict",
+    )
+    text = (
+        f"## Cues\n\nAUC is the probability that a clip of {audit['b']} has the higher value than one of {audit['a']}. "
+        "*Sources* and *delivered* are over all clips and descriptive; *before* and *after* are over held-out clips, "
+        "*after* with corrections that never saw them; *matched* is inside matched cells, over delivered clips. "
+        "p belongs to *after*.\n\n" + _table(head, rows)
+    )
+    for column in ("before", "after"):
+        for name, tested in (audit[column] or {}).items():
+            text += f"\n\n**{name}, {column}:** {tested['verdict_text']}."
+            text += "".join(f" {warning}." for warning in tested["warnings"] if column == "after")
+    for name, tested in (audit["after"] or {}).items():
+        if tested["units_needed"] is not None:
+            margin = record["config"]["audit"]["equivalence_auc"]
+            text += (
+                f"\n\nTo claim that {name} cannot tell the conditions apart within ±{margin:g} (80 % power) takes about "
+                f"{tested['units_needed']} units a side; there are {tested['units_a']} and {tested['units_b']}."
+            )
+            break
+    return text
+
+
+def _versions(record: Record) -> str:
+    return "## Versions\n\n" + ", ".join(f"{name} {version}" for name, version in record["versions"].items()) + "."
+
+
+def _format_sentence(record: Record) -> str:
+    encode = record["config"]["chain"][-1]["encode"]
+    if encode["codec"] == "copy":
+        return "Clips were served as produced, with tags removed and the sound unaltered."
+    depth = f", {encode['bit_depth']} bits" if "bit_depth" in encode else ""
+    rate = f", {encode['bitrate_kbps']} kb/s" if "bitrate_kbps" in encode else ""
+    channels = {1: "mono", 2: "stereo"}[encode["channels"]]
+    return f"All clips share one format: {encode['codec'].upper()}, {encode['rate']} Hz, {channels}{depth}{rate}."
+
+
+def _level_sentences(record: Record) -> Iterable[str]:
+    gain = record["fits"]["release"].get("shared_gain")
+    if gain:
+        lowered = f" (lowered by {gain['lowered_by_db']:.2f} dB to keep the ceiling)" if gain["lowered_by_db"] else ""
+        yield (
+            f"One gain of {gain['gain_db']:+.2f} dB brought the set to {gain['achieved_lufs']:.1f} LUFS{lowered}; "
+            "level differences between clips were left as they were."
+        )
+    if "clip_loudness" in record["chain"]:
+        target = next(step["clip_loudness"] for step in record["config"]["chain"] if "clip_loudness" in step)
+        yield f"Each clip was brought to {target['target_lufs']:g} LUFS by a gain of its own."
+
+
+def _tilt_sentences(record: Record) -> Iterable[str]:
+    fit = record["fits"]["release"].get("tilt_eq")
+    if not fit:
+        return
+    step = next(step["tilt_eq"] for step in record["config"]["chain"] if "tilt_eq" in step)
+    adjusted = _selection(step["adjust"])
+    evidence = record["fits"]["evidence"]["tilt_eq"]
+    held = " (fitted on the fit split alone: " + f"{evidence['shift_db_per_octave']:+.2f})" if record["split"] else ""
+    yield (
+        f"Long-term spectral tilt was equalised by one straight line applied to the clips with {adjusted}, the same for "
+        f"every speaker: {fit['applied_db_per_octave']:+.2f} dB/octave, the {fit['method']} Hodges-Lehmann difference to "
+        f"the clips with {_selection(step['towards'])}{held}."
+    )
+    if fit["capped"]:
+        yield _capped_sentence("tilt_eq", fit)
+
+
+def _capped_sentence(stage: str, fit: Mapping[str, Any]) -> str:
+    return (
+        f"{stage} stopped at its cap of {fit['max_db_per_octave']:g} dB/octave; the conditions differ by "
+        f"{fit['shift_db_per_octave']:+.2f} dB/octave, so a part of the difference remains."
+    )
+
+
+def _audit_sentences(record: Record) -> Iterable[str]:
+    audit = record["audit"]
+    if audit is None or not audit["after"]:
+        return
+    for name, after in audit["after"].items():
+        if name not in {"tilt", "loudness"}:
+            continue
+        before, delivered = audit["before"][name], audit["delivered"][name]
+        yield (
+            f"For {name}, the area under the ROC curve ({audit['b']} above {audit['a']}) on held-out clips was "
+            f"{_figure(before['auc'])} before and {_figure(after['auc'])} after ({after['verdict']}), and "
+            f"{_figure(delivered['auc'])} over the delivered clips."
+        )
+
+
+def _exclusion_sentence(record: Record) -> str:
+    excluded = [clip for clip in record["clips"] if clip["failure"]]
+    if not excluded:
+        return "No clip was excluded."
+    steps = ", ".join(
+        f"{count} at {step}" for step, count in Counter(clip["failure"]["step"] for clip in excluded).items()
+    )
+    return f"{len(excluded)} of {len(record['clips'])} clips were excluded ({steps})."
+
+
+def _caveats(record: Record) -> Iterable[str]:
+    if "tilt_eq" in record["chain"]:
+        yield (
+            "This addresses one difference between recording chains; it does not establish that no others remain, "
+            "and listeners heard adjusted recordings."
+        )
+
+
+def _software_sentence(record: Record) -> str:
+    version = record["versions"]["listening-prep"]
+    return f"Audio was prepared with prep {version} (seed {record['seed']})."
+
+
+def _selection(selection: Mapping[str, str | list[str]]) -> str:
+    return " and ".join(
+        f"{column} {value if isinstance(value, str) else ' or '.join(value)}" for column, value in selection.items()
+    )
+
+
+def _by_condition(record: Record) -> dict[str, list[Record]]:
+    """Return the stimuli that were delivered by condition, in alphabetical order."""
+    compare = record["config"]["compare"]
+    column = compare["column"] if compare else "condition"
+    found: dict[str, list[Record]] = {}
+    for clip in record["clips"]:
+        if clip["delivered"] and clip["role"] == "stimulus":
+            found.setdefault(clip["columns"].get(column, ""), []).append(clip)
+    return dict(sorted(found.items()))
+
+
+def _measures(cues: Mapping[str, Mapping[str, Any]]) -> dict[str, float]:
+    return {name: value for cue in cues.values() if "undefined" not in cue for name, value in cue.items()}
+
+
+def _values(clips: Sequence[Record], part: str, name: str) -> list[float]:
+    return [value for clip in clips if (value := _measures(clip[part]["cues"]).get(name)) is not None]
+
+
+def _spread(values: Sequence[float]) -> str:
+    if not values:
+        return "-"
+    return f"{statistics.median(values):.1f} ({min(values):.1f} to {max(values):.1f})"
+
+
+def _interval(tested: Mapping[str, Any]) -> str:
+    low, high = tested.get("auc_low"), tested.get("auc_high")
+    return "-" if low is None or high is None else f"{low:.2f} to {high:.2f}"
+
+
+def _figure(value: Any) -> str:
+    if value is None:
+        return "-"
+    return f"{value:.3f}" if isinstance(value, float) else str(value)
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    """Return a Markdown table; a bar inside a cell is escaped."""
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join(
+        "| " + " | ".join(str(cell).replace("|", "\\|").replace("\n", " ") for cell in line) + " |" for line in lines
+    )

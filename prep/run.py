@@ -1,0 +1,169 @@
+"""Run a study from its config to its output folder; or audit it alone, and write nothing."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from threadpoolctl import threadpool_limits
+
+from prep.audit import audit_columns, fit_intervals
+from prep.check import Plan, checked, plan_summary
+from prep.passes import Branch, Entry, Runner, branches_of
+from prep.publish import publish, study_secret
+from prep.record import clip_record, json_bytes, key_csv, manifest_csv, this_platform, versions
+from prep.report import methods_md, report_md, stimuli_csv
+from prep.store import Store, digest
+from prep.workers import available_cores, local_workers
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from prep.progress import Progress
+
+
+@dataclass(frozen=True)
+class Done:
+    """A finished run or audit: its record, where it is, and what its exit code is."""
+
+    record: dict[str, Any] = field(repr=False)
+    output: Path | None = None
+    folder: Path | None = None
+
+    @property
+    def exit_code(self) -> int:
+        """0 where every clip is delivered, else 1."""
+        return 0 if all(clip["status"] == "delivered" for clip in self.record["clips"]) else 1
+
+
+def run_study(config: Path, progress: Progress, *, workers: int | None = None, secret: Path | None = None) -> Done:
+    """Prepare a study and write its output folder.
+
+    Args:
+        config: the study's YAML file.
+        progress: what is told of the work.
+        workers: processes; the config's number or the cores by default. No effect on the result.
+        secret: file with the secret that keys the ids, in place of the output folder's own.
+
+    Raises:
+        ConfigError: the config or the table is wrong.
+        RefusedError: the clips cannot keep what the config promises; nothing is written.
+        NothingUsableError: no clip is left.
+    """
+    started = time.time()
+    plan = checked(config)
+    _tell(plan, progress)
+    with _treated(plan, progress, workers) as (runner, branches):
+        output = plan.loaded.path(plan.loaded.study.output)
+        record = _record(plan, runner, branches, study_secret(output, secret))
+        manifest, key = manifest_csv(record["clips"]), key_csv(record["clips"])
+        record["files"] = {"manifest.csv": digest(manifest), "key.csv": digest(key)}
+        record |= _volatile(started)
+        files = {
+            "manifest.csv": manifest,
+            "key.csv": key,
+            "stimuli.csv": stimuli_csv(record),
+            "report.md": report_md(record).encode(),
+            "methods.md": methods_md(record).encode(),
+            "run.json": json_bytes(record),
+        }
+        folder = publish(output, runner.store, record, files)
+    return Done(record, output, folder)
+
+
+def audit_study(config: Path, progress: Progress, *, workers: int | None = None) -> Done:
+    """Return what a run would prove, without writing an output folder.
+
+    Raises:
+        ConfigError, RefusedError, NothingUsableError: as `run_study`.
+    """
+    plan = checked(config)
+    _tell(plan, progress)
+    with _treated(plan, progress, workers) as (runner, branches):
+        return Done(_record(plan, runner, branches, b""))
+
+
+@contextmanager
+def _treated(plan: Plan, progress: Progress, workers: int | None) -> Iterator[tuple[Runner, Sequence[Branch]]]:
+    """Inspect, fit and render every clip of a plan."""
+    study = plan.loaded.study
+    count = workers or study.workers or available_cores()
+    entries = [Entry(row, plan.half_of(row)) for row in plan.rows]
+    store = Store(plan.loaded.path(study.cache))
+    with local_workers(min(count, len(entries))) as pool, threadpool_limits(1):
+        runner = Runner(study, entries, pool, store, progress)
+        branches = branches_of(study, entries, plan.chain)
+        runner.inspect(plan.chain, branches)
+        runner.fit(plan.chain, branches)
+        runner.render(plan.chain, branches)
+        yield runner, branches
+
+
+def _record(plan: Plan, runner: Runner, branches: Sequence[Branch], secret: bytes) -> dict[str, Any]:
+    """Return run.json without its volatile fields and file hashes."""
+    study = plan.loaded.study
+    clips = [clip_record(entry, secret) for entry in runner.entries]
+    by_branch = {branch.name: branch for branch in branches}
+    evidence = by_branch.get("evidence", by_branch["release"])
+    fits = {
+        name: {plan.chain.stages[place].NAME: fit.model_dump(mode="json") for place, fit in branch.fits.items()}
+        for name, branch in (("evidence", evidence), ("release", by_branch["release"]))
+    }
+    return {
+        "study": study.study,
+        "config": study.resolved(),
+        "seed": study.heldout.seed,
+        "chain": [stage.NAME for stage in plan.chain.stages] + [plan.chain.encoder.NAME],
+        "split": plan.split.model_dump(mode="json") if plan.split else None,
+        "fits": fits,
+        "fit_intervals": fit_intervals(study, runner.entries, plan.chain),
+        "audit": audit_columns(study, runner.entries, runner.cues),
+        "one_sided": _one_sided(plan),
+        "counts": dict(Counter(clip["status"] for clip in clips)),
+        "notices": [str(notice) for notice in plan.notices],
+        "clips": clips,
+        "versions": versions(),
+        "models": {},
+    }
+
+
+def _one_sided(plan: Plan) -> list[dict[str, Any]]:
+    """Return the stages that treat some of the compared clips only, and how many of each condition."""
+    compare = plan.loaded.study.compare
+    if compare is None:
+        return []
+    found = []
+    for stage in plan.chain.stages:
+        chosen = stage.applies_to()
+        treated = Counter(
+            row.columns.get(compare.column, "")
+            for row in plan.rows
+            if row.role == "stimulus" and row.selected_by(chosen)
+        )
+        if chosen is not None:
+            found.append({"stage": stage.NAME, "rows": chosen, "treated_by_condition": dict(sorted(treated.items()))})
+    return found
+
+
+def _volatile(started: float) -> dict[str, Any]:
+    """Return the fields that differ between runs of the same study."""
+    return {
+        "started": datetime.fromtimestamp(started, UTC).isoformat(timespec="seconds"),
+        "seconds": round(time.time() - started, 3),
+        "platform": this_platform(),
+    }
+
+
+def _tell(plan: Plan, progress: Progress) -> None:
+    """Say before the work what is known to be wrong, and what will be done."""
+    for problem in (*plan.notices, *plan.clip_problems):
+        progress.say(f"note: {problem}")
+    summary = plan_summary(plan)
+    conditions = ", ".join(f"{count} {name or 'unlabelled'}" for name, count in summary["clips_by_condition"].items())
+    chain = ", ".join(name for step in summary["chain"] for name in step)
+    progress.say(f"{summary['study']}: {summary['clips']} clips ({conditions}); {chain}")

@@ -1,0 +1,255 @@
+"""The long-term spectrum of a clip, its tilt in dB/octave, and the linear-phase filters that change it.
+
+The tilt is defined once, here: the clip as mono without its DC, at its own rate; Hann frames of 64 ms with
+half overlap and no padding; only frames whose power is within 30 dB of the clip's own 95th percentile;
+mean power density over those frames; third-octave levels inside a band; an unweighted straight line
+through dB over log2 frequency. White noise has 0 dB/octave.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from prep.errors import ClipError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    from numpy.typing import NDArray
+
+    from prep.clip import Clip, Signal
+    from prep.units import DbPerOctave, Hertz
+
+    Spectrum = tuple[Signal, Signal]
+
+TILT_BAND_HZ = (200.0, 7000.0)
+FRAME_SECONDS = 0.064
+ACTIVE_RANGE_DB = 30.0
+ACTIVE_PERCENTILE = 95.0
+
+# Below the rounding noise of 24 bits (-147 dBFS) there is nothing that a file could have held.
+SILENCE_POWER = 1e-17
+
+# The rounding noise of 16 bits lies about 100 dB below the strongest third octave of speech, that of 24 bits
+# and the stopband of a good resampler about 140 dB below it: between the two a band is empty.
+EMPTY_BAND_DB = -120.0
+
+# Below 20 Hz a third octave is a fraction of one bin of a 64 ms frame.
+LOWEST_BAND_HZ = 20.0
+FEWEST_BANDS = 3
+
+TILT_PIVOT_HZ = 1000.0
+TILT_CLAMP_HZ = (50.0, 16000.0)
+FIR_SECONDS = 0.128
+
+_FRAMES_AT_ONCE = 256
+
+
+def ltas(signal: Signal, rate: int) -> Spectrum:
+    """Return the long-term average spectrum of a signal over its active frames.
+
+    Args:
+        signal: mono, shape (frames,), float64.
+        rate: sampling rate in Hz.
+
+    Returns:
+        Frequencies in Hz and one-sided power density in 1/Hz (full scale 1.0 squared), each of shape
+        (round(0.064 * rate) // 2 + 1,).
+
+    Raises:
+        ClipError: the signal is shorter than one frame, silent, or not finite.
+    """
+    frame = round(FRAME_SECONDS * rate)
+    if len(signal) < frame or frame < 2:
+        raise ClipError(
+            f"too short for a spectrum: {len(signal) / rate:.3f} s; it takes at least {FRAME_SECONDS:.3f} s"
+        )
+    if not np.isfinite(signal).all():
+        raise ClipError("has samples that are not finite; export the source again")
+    signal = signal - signal.mean()
+    window = np.hanning(frame + 1)[:-1]
+
+    power = np.concatenate([np.mean(frames**2, axis=1) for frames in _windowed(signal, window)])
+    loud = float(np.percentile(power, ACTIVE_PERCENTILE))
+    if loud < SILENCE_POWER:
+        raise ClipError("is silent, or nearly so: no spectrum; remove it from the clip table or replace it")
+    active = power >= loud * 10 ** (-ACTIVE_RANGE_DB / 10)
+
+    total = np.zeros(frame // 2 + 1)
+    done = 0
+    for frames in _windowed(signal, window):
+        chosen = frames[active[done : done + len(frames)]]
+        total += np.sum(np.abs(np.fft.rfft(chosen, axis=1)) ** 2, axis=0)
+        done += len(frames)
+    density: Signal = total / (active.sum() * rate * np.sum(window**2))
+    # One-sided: every bin but DC and Nyquist stands for two.
+    density[1 : (frame + 1) // 2] *= 2
+    frequencies: Signal = np.fft.rfftfreq(frame, 1 / rate).astype(np.float64)
+    return frequencies, density
+
+
+def _windowed(signal: Signal, window: Signal) -> Iterator[Signal]:
+    """Yield the windowed frames, (up to 256, len(window)) at a time, so that memory stays small."""
+    frames = np.lib.stride_tricks.sliding_window_view(signal, len(window))[:: len(window) // 2]
+    for first in range(0, len(frames), _FRAMES_AT_ONCE):
+        yield frames[first : first + _FRAMES_AT_ONCE] * window
+
+
+def third_octave_centres(band_hz: tuple[Hertz, Hertz] = TILT_BAND_HZ) -> Signal:
+    """Return the centres in Hz, 1000 * 2^(k/3), of the third octaves that lie wholly inside a band."""
+    low, high = band_hz
+    centres = TILT_PIVOT_HZ * 2.0 ** (np.arange(-30, 31) / 3)
+    half = 2 ** (1 / 6)
+    return centres[(centres / half >= low) & (centres * half <= high)]
+
+
+def checked_tilt_band(band_hz: tuple[Hertz, Hertz]) -> tuple[Hertz, Hertz]:
+    """Return the band if a tilt can be measured in it.
+
+    Raises:
+        ValueError: it starts below 20 Hz or holds fewer than three third octaves.
+    """
+    if band_hz[0] < LOWEST_BAND_HZ or len(third_octave_centres(band_hz)) < FEWEST_BANDS:
+        raise ValueError(
+            f"a tilt needs a band above {LOWEST_BAND_HZ:.0f} Hz that holds {FEWEST_BANDS} third octaves, "
+            f"such as {list(TILT_BAND_HZ)}"
+        )
+    return band_hz
+
+
+def third_octave_levels(
+    frequencies_hz: Signal, density: Signal, band_hz: tuple[Hertz, Hertz] = TILT_BAND_HZ
+) -> Spectrum:
+    """Return the third-octave levels of a spectrum, for the bands whose edges lie inside a band.
+
+    A level is the mean density of the bins, each weighted by the part of its width inside the third octave.
+
+    Args:
+        frequencies_hz: evenly spaced bin centres in Hz, as `ltas` returns them.
+        density: power density of each bin, same shape.
+        band_hz: lower and upper limit in Hz; the upper one must lie below the last bin's lower edge.
+
+    Returns:
+        Centres in Hz and levels in dB, minus infinity where there is nothing.
+    """
+    centres = third_octave_centres(band_hz)
+    half_bin = frequencies_hz[1] / 2
+    low = np.maximum(frequencies_hz - half_bin, (centres * 2 ** (-1 / 6))[:, np.newaxis])
+    high = np.minimum(frequencies_hz + half_bin, (centres * 2 ** (1 / 6))[:, np.newaxis])
+    overlap = np.clip(high - low, 0, None)
+    mean = overlap @ density / overlap.sum(axis=1)
+    with np.errstate(divide="ignore"):
+        return centres, 10 * np.log10(mean)
+
+
+def tilt_db_per_octave(clip: Clip, band_hz: tuple[Hertz, Hertz] = TILT_BAND_HZ) -> DbPerOctave:
+    """Return the spectral tilt of a clip: the slope of its third-octave levels over log2 frequency.
+
+    Args:
+        clip: any number of channels; their mean is measured.
+        band_hz: lower and upper limit in Hz of the third octaves used.
+
+    Raises:
+        ClipError: its rate is too low for the band, part of the band is empty, or it is too short or silent.
+    """
+    _check_rate(clip.rate, band_hz)
+    centres, levels = third_octave_levels(*ltas(clip.mono(), clip.rate), band_hz)
+    empty = levels < levels.max() + EMPTY_BAND_DB
+    if empty.any():
+        edge = centres[np.argmax(empty)] * 2 ** (-1 / 6)
+        raise ClipError(
+            f"its spectrum is empty from {edge:.0f} Hz ({-EMPTY_BAND_DB:.0f} dB below its strongest part), "
+            f"so it has no tilt in {band_hz[0]:g}-{band_hz[1]:g} Hz; it was probably upsampled: set tilt_band_hz "
+            "to a band that every source of the study fills, or replace the clip"
+        )
+    return float(np.polyfit(np.log2(centres), levels, 1)[0])
+
+
+def highest_tilt_band_hz(rate: int) -> Hertz:
+    """Return the highest upper limit in Hz, in tens, of a tilt band that a rate can hold."""
+    return (rate / 2 - rate / max(round(FRAME_SECONDS * rate), 1) / 2) // 10 * 10
+
+
+def _check_rate(rate: int, band_hz: tuple[Hertz, Hertz]) -> None:
+    """Refuse a rate whose spectrum ends inside the band. The last bin is half a bin wide: it is not used."""
+    low, high = band_hz
+    widest = highest_tilt_band_hz(rate)
+    if high > widest:
+        enough = len(third_octave_centres((low, widest))) >= FEWEST_BANDS
+        todo = f"set tilt_band_hz: [{low:g}, {widest:g}] for the whole study" if enough else "leave the clip out"
+        raise ClipError(f"its rate of {rate} Hz is too low for a tilt in {low:g}-{high:g} Hz; {todo}")
+
+
+def fir_from_gain(frequencies_hz: Signal, gain_db: Signal, rate: int, taps: int) -> Signal:
+    """Return a linear-phase FIR filter with a given gain: straight lines in dB over log2 frequency.
+
+    Frequency sampling on a grid eight times as fine as the filter resolves, then a Hann window
+    (Oppenheim & Schafer, Discrete-Time Signal Processing, 7.5).
+
+    Args:
+        frequencies_hz: rising, above zero, shape (n,); beyond the first and the last the gain is constant.
+        gain_db: gain at each, shape (n,).
+        rate: sampling rate in Hz.
+        taps: length of the filter, odd, so that its delay is a whole number of frames.
+
+    Returns:
+        The filter, shape (taps,), symmetric about its middle.
+
+    Raises:
+        ValueError: the number of taps is even.
+    """
+    if taps % 2 == 0:
+        raise ValueError(f"{taps} taps have no middle; use an odd number")
+    size = 8 * (taps + 1)
+    grid = np.fft.rfftfreq(size, 1 / rate)
+    grid[0] = grid[1]  # log2 of zero; DC takes the gain of its neighbour
+    gain = np.interp(np.log2(grid), np.log2(frequencies_hz), gain_db)
+    response = np.fft.irfft(10 ** (gain / 20), size)
+    middle = taps // 2
+    filter_taps: Signal = np.roll(response, middle)[:taps] * np.hanning(taps + 2)[1:-1]
+    return filter_taps
+
+
+def tilt_fir(slope_db_per_octave: DbPerOctave, rate: int) -> Signal:
+    """Return a linear-phase FIR filter whose gain is one straight line in dB/octave, 0 dB at 1 kHz.
+
+    The line ends at 50 Hz and 16 kHz (or half the rate, if lower); beyond, the gain is constant.
+
+    Args:
+        slope_db_per_octave: slope of the gain; positive makes the sound brighter.
+        rate: sampling rate in Hz; the filter is 128 ms long at any rate.
+
+    Returns:
+        The filter, an odd number of taps, symmetric about its middle.
+    """
+    ends = np.array(TILT_CLAMP_HZ)
+    gain_db = slope_db_per_octave * np.log2(ends / TILT_PIVOT_HZ)
+    return fir_from_gain(ends, gain_db, rate, taps=2 * round(FIR_SECONDS * rate / 2) + 1)
+
+
+def filter_zero_phase(samples: NDArray[Any], taps: Signal) -> Signal:
+    """Return samples through a linear-phase filter with its delay taken out: zero lag, same length.
+
+    Args:
+        samples: (frames, channels); each channel is filtered alike. May be shorter than the filter.
+        taps: the filter, an odd number of taps, symmetric about its middle.
+
+    Returns:
+        (frames, channels) float64.
+
+    Raises:
+        ClipError: a sample is not finite; convolution would spread it over the clip.
+    """
+    from scipy.signal import oaconvolve
+
+    if not np.isfinite(samples).all():
+        raise ClipError("has samples that are not finite; export the source again")
+    if len(samples) == 0:
+        return np.zeros(samples.shape)
+    full = oaconvolve(samples.astype(np.float64), taps[:, np.newaxis], axes=0)
+    delay = len(taps) // 2
+    filtered: Signal = full[delay : delay + len(samples)]
+    return filtered

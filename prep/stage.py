@@ -1,0 +1,153 @@
+"""Stage: one step of the treatment, cut into measure, fit and apply. Encoder: the last step.
+
+measure and apply see one clip and no label; fit sees labels and small values, never sound.
+The runner (prep.run) does all looping, caching and failing; a stage does the arithmetic of its step.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NamedTuple, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from prep.clip import Clip
+    from prep.table import Row
+
+FitsOn = Literal["nothing", "every clip", "labels"]
+Notes = dict[str, Any]
+
+
+class Value(BaseModel):
+    """A small frozen value that survives JSON unchanged: a measurement, or a fit."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+M = TypeVar("M", bound=Value | None)
+F = TypeVar("F", bound=Value | None)
+
+
+class Measured(NamedTuple, Generic[M]):
+    """A row of the clip table with what a stage measured on its clip."""
+
+    row: Row
+    value: M
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """A treated clip, and what is worth writing down about the treatment."""
+
+    clip: Clip
+    notes: Notes = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Rejected:
+    """A clip that may not be delivered: the reason, the number and the limit it broke."""
+
+    reason: str
+    value: float | None = None
+    limit: float | None = None
+
+
+class Step(BaseModel):
+    """What stages and encoders share: a name, a version and checked parameters.
+
+    NAME is the YAML word and the module's name. VERSION is raised when the sound changes,
+    so that no older result is taken from the cache.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    NAME: ClassVar[str] = ""
+    VERSION: ClassVar[int] = 1
+
+    def identity(self) -> Mapping[str, Any]:
+        """Return what decides the sound of this step: name, version and parameters."""
+        parameters = self.model_dump(mode="json", exclude={"only"})
+        return {"step": self.NAME, "version": self.VERSION, "parameters": parameters}
+
+
+class Stage(Step, Generic[M, F]):
+    """One step of the treatment. Subclasses write `apply`, and `measure` and `fit` where they learn.
+
+    FITS_ON says what fit may learn from; MEASURES and FITS are the types that the cache and the
+    record restore; EXPENSIVE asks the runner to keep the result; CORRECTS names the cue whose
+    difference between the conditions it takes out; LEVEL marks the stage that sets
+    the level, directly before which the clip is brought to the study's rate and channels.
+    """
+
+    FITS_ON: ClassVar[FitsOn] = "nothing"
+    MEASURES: ClassVar[type[Value] | None] = None
+    FITS: ClassVar[type[Value] | None] = None
+    EXPENSIVE: ClassVar[bool] = False
+    CORRECTS: ClassVar[str] = ""
+    LEVEL: ClassVar[bool] = False
+
+    only: dict[str, str | list[str]] | None = Field(
+        default=None,
+        description="apply to these rows only: {column: value or list of values}; columns AND, values OR; no unit",
+    )
+
+    def applies_to(self) -> dict[str, str | list[str]] | None:
+        """Return which rows `apply` is for: `only`, unless a stage derives it from another field."""
+        return self.only
+
+    def selections(self) -> Sequence[tuple[str, dict[str, str | list[str]]]]:
+        """Return (field name, selection) of each field that names rows, for the config check."""
+        return [("only", self.only)] if self.only else []
+
+    def measure(self, clip: Clip) -> M:
+        """Return what fit needs of one clip. Pure.
+
+        Raises:
+            ClipError: the clip cannot be measured; it is set aside.
+        """
+        raise NotImplementedError
+
+    def fit(self, measured: Sequence[Measured[M]]) -> F:
+        """Reduce the measurements of the set to one value. Pure, and blind to their order.
+
+        Raises:
+            RefusedError: the set cannot be treated as the config asks.
+        """
+        raise NotImplementedError
+
+    def apply(self, clip: Clip, fit: F) -> Applied | Rejected:
+        """Return the treated clip. Pure: same clip and fit, same samples.
+
+        Raises:
+            ClipError: the clip cannot be treated; it is set aside.
+        """
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """What a listener gets: the bytes, the file's suffix with its dot, and the sound they decode to."""
+
+    data: bytes = field(repr=False)
+    suffix: str
+    decoded: Clip
+    notes: Notes = field(default_factory=dict)
+
+
+class Encoder(Step):
+    """The last step: a clip becomes the bytes that a listener gets."""
+
+    def target(self) -> tuple[int | None, int | None]:
+        """Return the rate in Hz and the channels this encoder delivers; None keeps the clip's own."""
+        raise NotImplementedError
+
+    def encode(self, clip: Clip, source: bytes) -> Encoded:
+        """Return the delivered bytes and what they decode to. `source` is the file as it came.
+
+        Raises:
+            ClipError: the clip cannot be encoded; it is set aside.
+        """
+        raise NotImplementedError

@@ -1,0 +1,111 @@
+"""encode: write every clip in one format.
+
+FLAC and WAV carry integer samples with triangular dither seeded by the content, so the same clip
+gives the same bytes. MP3 is LAME at a constant bitrate. `copy` serves the source's bytes as they
+came, with tags stripped and the sound untouched.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar, Literal, Self
+
+from pydantic import Field, model_validator
+
+from prep import audio
+from prep.stage import Encoded, Encoder, Notes
+
+if TYPE_CHECKING:
+    from prep.clip import Clip
+
+LOSSY = ("mp3", "opus", "vorbis")
+
+
+class Encode(Encoder):
+    """Write every clip in one format, named by the hash of its bytes."""
+
+    NAME: ClassVar[str] = "encode"
+
+    codec: Literal["flac", "wav", "mp3", "opus", "vorbis", "copy"] = Field(
+        default="flac", description="the file format; copy serves the source's bytes, tags stripped; no unit"
+    )
+    rate: int | None = Field(default=None, gt=0, description="sampling rate of every clip, Hz; 44100 but for copy")
+    channels: int | None = Field(
+        default=None, ge=1, le=2, description="channels of every clip, no unit; 1 but for copy"
+    )
+    bit_depth: Literal[16, 24, 32] | None = Field(
+        default=None, description="bits a sample, for flac (16, 24) and wav (16, 24, 32 float); 16 by default"
+    )
+    bitrate_kbps: int | None = Field(default=None, gt=0, description="constant bitrate of mp3, kb/s; 128 by default")
+    quality: float | None = Field(
+        default=None,
+        ge=0,
+        le=1,
+        description="quality of opus and vorbis from 0 to 1, no unit; 0.6 by default",
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _defaults_of_codec(cls, given: object) -> object:
+        """Fill in what the codec leaves open, so that the record says every value."""
+        if not isinstance(given, dict):
+            return given
+        codec = given.get("codec", "flac")
+        defaults: dict[str, int | float] = {} if codec == "copy" else {"rate": 44100, "channels": 1}
+        if codec in ("flac", "wav"):
+            defaults["bit_depth"] = 16
+        elif codec == "mp3":
+            defaults["bitrate_kbps"] = 128
+        elif codec in ("opus", "vorbis"):
+            defaults["quality"] = 0.6
+        if codec == "opus":
+            defaults["rate"] = 48000
+        return {**defaults, **{name: value for name, value in given.items() if value is not None}}
+
+    @model_validator(mode="after")
+    def _only_what_the_codec_has(self) -> Self:
+        """Refuse a parameter that this codec would silently ignore."""
+        lossless = self.codec in ("flac", "wav")
+        belongs = {
+            "rate": self.codec != "copy",
+            "channels": self.codec != "copy",
+            "bit_depth": lossless,
+            "bitrate_kbps": self.codec == "mp3",
+            "quality": self.codec in ("opus", "vorbis"),
+        }
+        strangers = [name for name, fits in belongs.items() if not fits and getattr(self, name) is not None]
+        if strangers:
+            raise ValueError(f"{self.codec} has no {' and no '.join(strangers)}: take it out")
+        if self.codec == "flac" and self.bit_depth == 32:
+            raise ValueError("flac holds 16 or 24 bits a sample: set bit_depth to one of them")
+        if self.codec == "opus" and self.rate != 48000:
+            raise ValueError("opus is delivered at 48000 Hz: set rate to 48000")
+        return self
+
+    def target(self) -> tuple[int | None, int | None]:
+        """Return the rate in Hz and the channels of every delivered clip; None keeps the source's."""
+        return self.rate, self.channels
+
+    def encode(self, clip: Clip, source: bytes) -> Encoded:
+        """Return the delivered bytes and what they decode to.
+
+        Raises:
+            ClipError: a sample lies beyond full scale, or the decoded length is not the clip's.
+        """
+        data = audio.strip_tags(source, clip.id) if self.codec == "copy" else self._coded(clip)
+        decoded, facts = audio.decode(data, clip.id)
+        notes: Notes = {"codec": facts.codec, "container": facts.container}
+        return Encoded(data, audio.suffix_of(facts), decoded, notes)
+
+    def _coded(self, clip: Clip) -> bytes:
+        """Return the clip's samples in the codec."""
+        match self.codec:
+            case "flac":
+                return audio.encode_flac(clip, self.bit_depth or 16)
+            case "wav":
+                return audio.encode_wav(clip, self.bit_depth or 16)
+            case "mp3":
+                return audio.encode_mp3(clip, self.bitrate_kbps or 128)
+            case "opus":
+                return audio.encode_opus(clip, self.quality or 0.0)
+            case _:
+                return audio.encode_vorbis(clip, self.quality or 0.0)

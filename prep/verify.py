@@ -1,0 +1,115 @@
+"""Verify: hash and decode everything a run left, and name what is not as recorded."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from prep import audio
+from prep.errors import ClipError, ConfigError, Problem
+from prep.publish import latest_record
+from prep.store import digest
+from prep.study import load_study
+
+
+@dataclass(frozen=True)
+class Verification:
+    """What was looked at, and what is not as recorded."""
+
+    output: Path
+    clips: int = 0
+    records: int = 0
+    problems: list[Problem] = field(default_factory=list)
+
+    @property
+    def exit_code(self) -> int:
+        """0 where everything is as recorded, else 1."""
+        return 1 if self.problems else 0
+
+
+def verify_output(path: Path) -> Verification:
+    """Check a run's output folder (or that of a study's config) against its own record.
+
+    Raises:
+        ConfigError: there is no run to verify.
+    """
+    output = path
+    if path.is_file():
+        loaded = load_study(path)
+        output = loaded.path(loaded.study.output)
+    if latest_record(output) is None:
+        raise ConfigError([Problem(str(output), "holds no run", "name the output folder of prep run, or its config")])
+    records = sorted(folder for folder in (output / "runs").iterdir() if folder.name.isdigit())
+    problems: list[Problem] = []
+    for folder in records:
+        problems += _record_problems(folder)
+    problems += _copy_problems(output, records[-1])
+    manifest = _read(output / "manifest.csv", problems)
+    rows = list(csv.DictReader(io.StringIO(manifest.decode("utf-8", "replace"))))
+    for row in rows:
+        problems += _clip_problems(output, row)
+    listed = {row.get("file", "") for row in rows}
+    problems += [
+        Problem(f"audio/{extra.name}", "is not in the manifest", "take it out, or run again")
+        for extra in sorted((output / "audio").glob("*"))
+        if f"audio/{extra.name}" not in listed
+    ]
+    return Verification(output, len(rows), len(records), problems)
+
+
+def _read(path: Path, problems: list[Problem]) -> bytes:
+    """Return a file's bytes; nothing, and a problem, where it cannot be read."""
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        problems.append(Problem(str(path), error.strerror or str(error), "run again"))
+        return b""
+
+
+def _record_problems(folder: Path) -> list[Problem]:
+    """Return what is wrong with one record: it must hold the very files whose hashes it states."""
+    problems: list[Problem] = []
+    data = _read(folder / "run.json", problems)
+    try:
+        files: dict[str, Any] = json.loads(data)["files"] if data else {}
+    except (ValueError, KeyError, TypeError):
+        return [*problems, Problem(str(folder / "run.json"), "is not a record", "restore it from a copy")]
+    for name, sha256 in files.items():
+        held = _read(folder / name, problems)
+        if held and digest(held) != sha256:
+            problems.append(Problem(str(folder / name), "is not what run.json says", "restore it from a copy"))
+    return problems
+
+
+def _copy_problems(output: Path, latest: Path) -> list[Problem]:
+    """Return which of the output folder's own copies differ from the latest record."""
+    problems: list[Problem] = []
+    for path in sorted(item for item in latest.iterdir() if item.is_file()):
+        if _read(output / path.name, problems) != path.read_bytes():
+            problems.append(Problem(str(output / path.name), f"differs from runs/{latest.name}", "run again"))
+    return problems
+
+
+def _clip_problems(output: Path, row: dict[str, str]) -> list[Problem]:
+    """Return what is wrong with one delivered clip."""
+    name = row.get("file") or ""
+    problems: list[Problem] = []
+    data = _read(output / name, problems)
+    if problems:
+        return problems
+    if digest(data) != row["sha256"] or Path(name).stem != row["sha256"]:
+        return [Problem(name, "its bytes are not those of the manifest", "run again: a damaged file is written anew")]
+    try:
+        clip, _ = audio.decode(data, name)
+    except ClipError as error:
+        return [Problem(name, f"does not decode: {error}", "run again")]
+    found = {"bytes": len(data), "frames": clip.frames, "rate": clip.rate, "channels": clip.channels}
+    return [
+        Problem(name, f"{field} is {value}, the manifest says {row[field]}", "run again")
+        for field, value in found.items()
+        if str(value) != row[field]
+    ]
