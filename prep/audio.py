@@ -343,7 +343,7 @@ class Mp3Stream:
         channels: number of channels.
         kbps: the bitrates in use, rising.
         tagged_frames: MPEG frames by the Xing/Info tag; None without one.
-        delay: encoder delay in samples, by the LAME tag.
+        delay: encoder delay in samples, by the LAME tag; None without one.
         padding: padding at the end in samples, by the LAME tag.
         lowpass_hz: the encoder's low-pass, by the LAME tag; None without one.
     """
@@ -356,7 +356,7 @@ class Mp3Stream:
     channels: int
     kbps: tuple[int, ...]
     tagged_frames: int | None
-    delay: int
+    delay: int | None
     padding: int
     lowpass_hz: int | None
 
@@ -368,9 +368,9 @@ class Mp3Stream:
         return _trimmed(self.tagged_frames * self.samples_per_frame, self.delay, self.padding)
 
 
-def _trimmed(frames: int, delay: int, padding: int) -> int:
+def _trimmed(frames: int, delay: int | None, padding: int) -> int:
     """Return the audio frames that are left of a stream without its encoder delay and padding."""
-    if not delay and not padding:
+    if delay is None:
         return frames
     return frames - delay - _DECODER_DELAY - max(padding - _DECODER_DELAY, 0)
 
@@ -442,16 +442,16 @@ def mp3_stream(data: Buffer) -> Mp3Stream | None:
     )
 
 
-def _info_tag(data: Buffer, start: int, first: _MpegFrame) -> tuple[int | None, int, int, int | None]:
+def _info_tag(data: Buffer, start: int, first: _MpegFrame) -> tuple[int | None, int | None, int, int | None]:
     """Return frames, delay, padding and low-pass in Hz by the Xing/Info tag of the first frame."""
     at = start + first.head
     if data[at : at + 4] not in (b"Xing", b"Info"):
-        return None, 0, 0, None
+        return None, None, 0, None
     flags = int.from_bytes(data[at + 4 : at + 8], "big")
     frames = int.from_bytes(data[at + 8 : at + 12], "big") if flags & 1 else None
     lame = at + 8 + 4 * (flags & 1) + 4 * (flags >> 1 & 1) + 100 * (flags >> 2 & 1) + 4 * (flags >> 3 & 1)
-    if data[lame : lame + 4] not in (b"LAME", b"Lavf", b"Lavc"):
-        return frames, 0, 0, None
+    if not data[lame : lame + 9].strip(b"\0"):  # the encoder's name opens the LAME extension
+        return frames, None, 0, None
     trim = int.from_bytes(data[lame + 21 : lame + 24], "big")
     return frames, trim >> 12, trim & 0xFFF, data[lame + 10] * 100
 

@@ -67,6 +67,11 @@ def order_problems(steps: Sequence[Step]) -> list[tuple[int | None, str, str]]:
         for index, step in enumerate(steps)
         if levels and index > levels[0] and isinstance(step, Stage) and not step.LEVEL
     ]
+    problems += [
+        (index, f"{step.NAME} is one gain for the whole set, so it cannot be for some rows only", "take `only` out")
+        for index, step in enumerate(steps)
+        if isinstance(step, Stage) and step.LEVEL and step.FITS_ON == "every clip" and step.only
+    ]
     if encoders and steps[encoders[-1]].model_dump().get("codec") == "copy" and len(steps) > 1:
         problems.append(
             (

@@ -16,7 +16,7 @@ from prep.chain import Chain
 from prep.document import did_you_mean
 from prep.errors import AudioError, ConfigError, Problem
 from prep.spectrum import highest_tilt_band_hz
-from prep.split import Split, draw_split, given_split
+from prep.split import Split, draw_split, read_split
 from prep.stage import Stage
 from prep.study import LoadedStudy, load_study
 from prep.table import Reading, Row, check_rows, read_folder, read_table
@@ -36,6 +36,7 @@ class Plan:
     rows: list[Row]
     chain: Chain
     split: Split | None
+    split_by: str
     headers: dict[str, audio.Header] = field(repr=False)
     clip_problems: list[Problem] = field(default_factory=list)
     notices: list[Problem] = field(default_factory=list)
@@ -47,7 +48,9 @@ class Plan:
 
     def half_of(self, row: Row) -> Literal["fit", "held-out"] | None:
         """Return the half of the split that a row is in; None outside the comparison."""
-        return self.split.half_of(row) if self.split and _compared(self.loaded, row) else None
+        if self.split is None or not _compared(self.loaded, row):
+            return None
+        return self.split.halves[row.columns[self.split_by]]
 
 
 def checked(path: Path) -> Plan:
@@ -65,12 +68,11 @@ def checked(path: Path) -> Plan:
         raise ConfigError(reading.problems)
     rows = list(reading.rows)
     headers, clip_problems = _headers(rows)
-    split, split_problems = _split(loaded, rows)
-    problems = [*_band_problems(loaded, headers), *split_problems]
+    problems = list(_band_problems(loaded, headers))
     if problems:
         raise ConfigError(problems)
     chain = Chain.of(loaded.study.chain)
-    return Plan(loaded, rows, chain, split, headers, clip_problems, list(reading.notices))
+    return Plan(loaded, rows, chain, *_split(loaded, rows), headers, clip_problems, list(reading.notices))
 
 
 def plan_summary(plan: Plan) -> dict[str, Any]:
@@ -84,7 +86,7 @@ def plan_summary(plan: Plan) -> dict[str, Any]:
         "clips_by_condition": dict(sorted(Counter(row.columns.get(column, "") for row in stimuli).items())),
         "clips_by_role": dict(sorted(Counter(row.role for row in plan.rows).items())),
         "rates": dict(sorted(Counter(header.rate for header in plan.headers.values()).items())),
-        "split": plan.split.model_dump(mode="json") if plan.split else None,
+        "split": split_record(plan),
         "chain": [
             {step.NAME: step.model_dump(mode="json", exclude_none=True)}
             for step in (*plan.chain.stages, plan.chain.encoder)
@@ -92,6 +94,11 @@ def plan_summary(plan: Plan) -> dict[str, Any]:
         "notices": [str(notice) for notice in plan.notices],
         "clip_problems": [str(problem) for problem in plan.clip_problems],
     }
+
+
+def split_record(plan: Plan) -> dict[str, Any] | None:
+    """Return the split as the record tells it: the column kept whole, each group's half, counts and warnings."""
+    return {"by": plan.split_by, **plan.split.model_dump(mode="json")} if plan.split else None
 
 
 def _read_rows(loaded: LoadedStudy) -> Reading:
@@ -197,15 +204,23 @@ def _band_problems(loaded: LoadedStudy, headers: dict[str, audio.Header]) -> Ite
         yield Problem(loaded.document.where(("tilt_band_hz",)), what, todo)
 
 
-def _split(loaded: LoadedStudy, rows: Sequence[Row]) -> tuple[Split | None, list[Problem]]:
-    """Return the split of the compared clips; none where there is nothing to keep whole."""
+def _split(loaded: LoadedStudy, rows: Sequence[Row]) -> tuple[Split | None, str]:
+    """Return the split of the compared clips and the column it keeps whole; none where no column is filled.
+
+    Raises:
+        ConfigError: the column that should say the halves does not.
+    """
     heldout, compare = loaded.study.heldout, loaded.study.compare
     compared = [row for row in rows if _compared(loaded, row)]
-    if compare is None or not compared:
-        return None, []
+    by = next((name for name in (heldout.by, "passage") if all(row.columns.get(name) for row in compared)), "")
+    if compare is None or not compared or not by:
+        return None, ""
     if heldout.column is not None:
-        return given_split(compared, heldout.column, by=heldout.by, condition=compare.column)
-    for by in dict.fromkeys((heldout.by, "passage")):
-        if all(row.columns.get(by) for row in compared):
-            return draw_split(compared, by=by, condition=compare.column, share=heldout.share, seed=heldout.seed), []
-    return None, []
+        told = [
+            (row.where, row.columns[by], row.columns[compare.column], row.columns.get(heldout.column, ""))
+            for row in compared
+        ]
+        return read_split(told, column=heldout.column, group_name=by), by
+    clips = [(row.columns[by], row.columns[compare.column]) for row in compared]
+    # `draw_split` speaks of the share that the fit may learn from.
+    return draw_split(clips, share=1 - heldout.share, seed=heldout.seed, group_name=by), by

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from threadpoolctl import threadpool_limits
 
 from prep.audit import audit_columns, fit_intervals
-from prep.check import Plan, checked, plan_summary
+from prep.check import Plan, checked, plan_summary, split_record
 from prep.passes import Branch, Entry, Runner, branches_of
 from prep.publish import publish, study_secret
 from prep.record import clip_record, json_bytes, key_csv, manifest_csv, this_platform, versions
@@ -119,7 +119,7 @@ def _record(plan: Plan, runner: Runner, branches: Sequence[Branch], secret: byte
         "config": study.resolved(),
         "seed": study.heldout.seed,
         "chain": [stage.NAME for stage in plan.chain.stages] + [plan.chain.encoder.NAME],
-        "split": plan.split.model_dump(mode="json") if plan.split else None,
+        "split": split_record(plan),
         "fits": fits,
         "fit_intervals": fit_intervals(study, runner.entries, plan.chain),
         "audit": audit_columns(study, runner.entries, runner.cues),

@@ -348,6 +348,7 @@ class _Design:
         self.nested: Ints = np.flatnonzero((self.clips_a == 0) | (self.clips_b == 0))
         self.units_a = int((self.clips_a > 0).sum())
         self.units_b = int((self.clips_b > 0).sum())
+        self._resampled: dict[int, Floats] = {}  # shared by all cues of the design
         self.observed: Floats = np.where((self.clips_a > 0) & (self.clips_b == 0), -1.0, 1.0)
 
     @property
@@ -476,11 +477,13 @@ class _Design:
 
     def resampled(self, seed: int) -> Floats:
         """Return (resamples, units) how often each unit is drawn: with replacement, within its kind and side."""
-        rng = np.random.default_rng([seed, 1])
-        times = np.zeros((RESAMPLES, len(self.units)))
-        for units in self._kinds():
-            times[:, units] = rng.multinomial(units.size, np.full(units.size, 1.0 / units.size), RESAMPLES)
-        return times
+        if seed not in self._resampled:
+            rng = np.random.default_rng([seed, 1])
+            times = np.zeros((RESAMPLES, len(self.units)))
+            for units in self._kinds():
+                times[:, units] = rng.multinomial(units.size, np.full(units.size, 1.0 / units.size), RESAMPLES)
+            self._resampled[seed] = times
+        return self._resampled[seed]
 
     def _kinds(self) -> list[Ints]:
         """Return the units of each kind that occurs: crossed, then each side, the first-named unit's side first."""
@@ -795,7 +798,7 @@ class _Family:
                 effect.append(self._effects(names, signs))
             alone |= zip(names, _two_sided(np.concatenate(tested), design.observed @ gains).tolist(), strict=True)
             effects |= zip(names, np.concatenate(effect).T, strict=True)
-        if len(self.cues) == 1:
+        if len(self.cues) < 2:
             return {name: (p, p) for name, p in alone.items()}
         if len(groups) > 1:  # undefined clips: the designs differ, so only drawn arrangements are common to all
             effects = {name: self._drawn_effects(cue) for name, cue in self.cues.items()}
@@ -884,7 +887,9 @@ def compare(
     for name, raw in scores.items():
         values, defined = _canonical(raw, observations)
         known = (defined.is_b.tobytes(), defined.unit, defined.cell, defined.passage)
-        cues[name] = _Cue(values, designs.setdefault(known, _Design(defined)))
+        if known not in designs:
+            designs[known] = _Design(defined)
+        cues[name] = _Cue(values, designs[known])
     settleable = {
         name: cue
         for name, cue in sorted(cues.items())

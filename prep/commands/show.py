@@ -54,8 +54,13 @@ def show_plan(plan: Plan, *, as_json: bool) -> None:
     _print(f"{summary['study']}: {summary['clips']} clips")
     _table(("condition", "clips"), [(name or "(none)", count) for name, count in summary["clips_by_condition"].items()])
     if summary["split"]:
-        counts = summary["split"]["counts"]
-        _table(("half", "condition", "speakers", "clips"), [tuple(row.values()) for row in counts])
+        split = summary["split"]
+        rows = [
+            (half, condition, split["groups"][condition][half], clips)
+            for condition, halves in split["clips"].items()
+            for half, clips in halves.items()
+        ]
+        _table(("half", "condition", f"{split['by']}s", "clips"), rows)
     _table(("rate (Hz)", "clips"), list(summary["rates"].items()))
     _table(
         ("step", "parameters"),

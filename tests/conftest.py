@@ -1,0 +1,92 @@
+"""What tests share: the real data where it is there, and small studies made from noise."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import soundfile
+import yaml
+
+PROJECT = Path(__file__).resolve().parents[1]
+SHARED = PROJECT.parent / "shared"
+
+MakeStudy = Callable[..., Path]
+
+
+@pytest.fixture
+def shared() -> Path:
+    """Return the folder of real recordings, or skip."""
+    if not (SHARED / "data" / "chains.csv").is_file():
+        pytest.skip("the folder shared/ with real recordings is not beside the project")
+    return SHARED
+
+
+def speechlike(seed: int, seconds: float, rate: int, tilt_db_per_octave: float) -> np.ndarray:
+    """Return noise in syllables, with a straight-line spectrum, (frames,) float64, about -26 dBFS."""
+    draw = np.random.default_rng(seed)
+    frames = round(seconds * rate)
+    spectrum = np.fft.rfft(draw.standard_normal(frames))
+    frequencies = np.maximum(np.fft.rfftfreq(frames, 1 / rate), 50)
+    sound = np.fft.irfft(spectrum * (frequencies / 1000) ** (tilt_db_per_octave / 20 / np.log10(2)), frames)
+    envelope = np.clip(np.sin(2 * np.pi * 3 * np.arange(frames) / rate + seed), 0.003, 1)
+    sound = sound * envelope
+    return sound * 0.05 / np.sqrt(np.mean(sound**2))
+
+
+@pytest.fixture
+def make_study(tmp_path: Path) -> MakeStudy:
+    """Return a maker of studies: clips of noise with a table and a config, in a folder of its own."""
+
+    def make(
+        name: str = "study",
+        speakers: int = 4,
+        passages: int = 2,
+        chain: list[Any] | None = None,
+        **settings: Any,
+    ) -> Path:
+        folder = tmp_path / name
+        (folder / "wav").mkdir(parents=True)
+        rows = []
+        for side, condition in enumerate(("human", "synthetic")):
+            for speaker in range(speakers):
+                for passage in range(passages):
+                    file_name = f"wav/{condition[0]}{speaker}_{passage}.wav"
+                    rate = (16000, 22050)[speaker % 2]
+                    sound = speechlike(100 * side + 10 * speaker + passage, 0.8, rate, -5.0 - side + 0.2 * speaker)
+                    soundfile.write(folder / file_name, sound, rate, subtype="PCM_16")
+                    rows.append(
+                        {
+                            "file_name": file_name,
+                            "condition": condition,
+                            "speaker": f"{condition[0]}{speaker}",
+                            "passage": f"p{passage}",
+                            "text": f"text {passage}",
+                        }
+                    )
+        with (folder / "clips.csv").open("w", newline="", encoding="utf-8") as file:
+            writer = csv.DictWriter(file, rows[0].keys())
+            writer.writeheader()
+            writer.writerows(rows)
+        config = {
+            "study": name,
+            "clips": {"table": "clips.csv"},
+            "compare": {"a": "human", "b": "synthetic"},
+            "heldout": {"seed": 3},
+            "chain": chain
+            or [
+                {"tilt_eq": {"adjust": {"condition": "human"}, "towards": {"condition": "synthetic"}}},
+                {"shared_gain": {"target_lufs": -30}},
+                {"encode": {"codec": "flac"}},
+            ],
+            **settings,
+        }
+        path = folder / "study.yaml"
+        path.write_text(yaml.safe_dump(config, sort_keys=False), encoding="utf-8")
+        return path
+
+    return make
