@@ -16,9 +16,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from prep.errors import RefusedError
 from prep.separability import (
     Observations,
     UndefinedError,
+    auc,
     compare,
     crossvalidated_scores,
     describe,
@@ -28,6 +30,7 @@ from prep.separability import (
     train,
     walsh_median,
 )
+from prep.split import draw_split
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,10 +40,13 @@ if TYPE_CHECKING:
     from prep.chain import Chain
     from prep.cue import Cue
     from prep.passes import Entry
-    from prep.study import Compare, Study
+    from prep.stage import Measured, Stage
+    from prep.study import Compare, Heldout, Study
     from prep.visit import CueValues
 
     Features = NDArray[np.float64]
+
+STABILITY_SPLITS = 200
 
 Rendering = Literal["source", "evidence", "release"]
 
@@ -131,6 +137,47 @@ def fit_intervals(study: Study, entries: Sequence[Entry], chain: Chain) -> dict[
             values = _features(cue, [_values(entry, "source") for entry in compared])[:, 0]
             found[stage.NAME] = _shift(values, observations_of(study.compare, compared), study.audit.seed)
     return found
+
+
+def stability(
+    stage: Stage[Any, Any], measured: Sequence[Measured[Any]], compare_: Compare, heldout: Heldout, by: str
+) -> dict[str, Any] | None:
+    """Return how far the held-out AUC of a corrected cue moves when the split is drawn anew.
+
+    Foreseen from measurements, before encoding; it says how much one split can show, and replaces none.
+
+    Args:
+        stage: one that corrects a cue.
+        measured: its measurements of all compared clips.
+        compare_: which conditions are compared.
+        heldout: how the split is drawn.
+        by: the column that the split keeps whole.
+    """
+    clips = [(item.row.columns[by], item.row.columns[compare_.column]) for item in measured]
+    is_b = np.array([condition == compare_.b for _, condition in clips])
+    aucs = []
+    for seed in range(STABILITY_SPLITS):
+        halves = draw_split(clips, share=1 - heldout.share, seed=seed, group_name=by).halves
+        learns = [item for item, (group, _) in zip(measured, clips, strict=True) if halves[group] == "fit"]
+        judged = np.array([halves[group] == "held-out" for group, _ in clips])
+        try:
+            fit = stage.fit(learns)
+            values = np.array([stage.foresee(item, fit) for item in measured])
+            aucs.append(auc(values[judged & ~is_b], values[judged & is_b]))
+        except (UndefinedError, RefusedError):
+            continue
+    if not aucs:
+        return None
+    low, median, high = (float(value) for value in np.percentile(aucs, [5, 50, 95]))
+    return {
+        "cue": stage.CORRECTS,
+        "splits": len(aucs),
+        "auc_p5": low,
+        "auc_median": median,
+        "auc_p95": high,
+        "auc_min": min(aucs),
+        "auc_max": max(aucs),
+    }
 
 
 def _shift(values: Features, observations: Observations, seed: int) -> dict[str, Any]:

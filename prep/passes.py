@@ -152,7 +152,7 @@ class Runner:
 
             self._pass(f"measure for {stage.NAME}", asks)
             for branch in branches:
-                branch.fits[place] = stage.fit(self._measured(chain, branch, place))
+                branch.fits[place] = stage.fit(self.measured(chain, branch, place))
 
     def render(self, chain: Chain, branches: Sequence[Branch]) -> None:
         """Make the bytes that are delivered, and the held-out ones that prove them.
@@ -183,7 +183,7 @@ class Runner:
             if branch.learns(stage, entry)
         ]
 
-    def _measured(self, chain: Chain, branch: Branch, place: int) -> list[Measured[Any]]:
+    def measured(self, chain: Chain, branch: Branch, place: int) -> list[Measured[Any]]:
         """Return what a stage measured on the clips it learns from, in the order of the table."""
         stage = chain.stages[place]
         if stage.MEASURES is None:

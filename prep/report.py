@@ -141,6 +141,13 @@ def _fits(record: Record) -> str:
             )
             none = "" if interval else " (too few units for an interval)"
             text += f"\n\n{stage}: {kind} difference of the sources {shift['shift']:+.3f}{interval}{none}."
+    for stage, spread in record["stability"].items():
+        if spread:
+            text += (
+                f"\n\n{stage}: had the split been drawn otherwise, the held-out AUC of {spread['cue']} after the correction "
+                f"would have been {spread['auc_p5']:.2f} to {spread['auc_p95']:.2f} (5th to 95th percentile of "
+                f"{spread['splits']} splits, foreseen before encoding; a figure of stability, not a test)."
+            )
     return text
 
 
@@ -180,24 +187,29 @@ def _cues(record: Record) -> str:
         "verdict",
     )
     text = (
-        f"## Cues\n\nAUC is the probability that a clip of {audit['b']} has the higher value than one of {audit['a']}. "
+        f"## Cues\n\n{_attainable(audit)}AUC is the probability that a clip of {audit['b']} has the higher value than one of {audit['a']}. "
         "*Sources* and *delivered* are over all clips and descriptive; *before* and *after* are over held-out clips, "
         "*after* with corrections that never saw them; *matched* is inside matched cells, over delivered clips. "
         "p belongs to *after*.\n\n" + _table(head, rows)
     )
-    for column in ("before", "after"):
-        for name, tested in (audit[column] or {}).items():
-            text += f"\n\n**{name}, {column}:** {tested['verdict_text']}."
-            text += "".join(f" {warning}." for warning in tested["warnings"] if column == "after")
     for name, tested in (audit["after"] or {}).items():
-        if tested["units_needed"] is not None:
-            margin = record["config"]["audit"]["equivalence_auc"]
-            text += (
-                f"\n\nTo claim that {name} cannot tell the conditions apart within ±{margin:g} (80 % power) takes about "
-                f"{tested['units_needed']} units a side; there are {tested['units_a']} and {tested['units_b']}."
-            )
-            break
+        text += f"\n\n**{name}:** {tested['verdict_text']}."
+        text += "".join(f" {warning}." for warning in tested["warnings"])
     return text
+
+
+def _attainable(audit: Mapping[str, Any]) -> str:
+    """Say first what so many units can show at all."""
+    tested = [item for item in (audit["after"] or {}).values() if item["smallest_p"] is not None]
+    if not tested:
+        return "The clips have no units to exchange, so nothing is tested: all figures are descriptive.\n\n"
+    first = max(tested, key=lambda item: item["smallest_p"])
+    enough = "" if first["smallest_p"] <= 0.05 else ", so no difference can be settled here, whatever the figures say"
+    return (
+        f"The held-out half has {first['units_a']} units of {audit['a']} and {first['units_b']} of {audit['b']} "
+        f"({audit['unit']}). The smallest p they can give is {first['smallest_p']:.3g}{enough}. A claim that a cue cannot "
+        f"tell the conditions apart would take about {first['units_needed']} a side.\n\n"
+    )
 
 
 def _versions(record: Record) -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from threadpoolctl import threadpool_limits
 
-from prep.audit import audit_columns, fit_intervals
+from prep.audit import audit_columns, fit_intervals, stability
 from prep.check import Plan, checked, plan_summary, split_record
 from prep.passes import Branch, Entry, Runner, branches_of
 from prep.publish import publish, study_secret
@@ -122,6 +122,7 @@ def _record(plan: Plan, runner: Runner, branches: Sequence[Branch], secret: byte
         "split": split_record(plan),
         "fits": fits,
         "fit_intervals": fit_intervals(study, runner.entries, plan.chain),
+        "stability": _stability(plan, runner, by_branch["release"]),
         "audit": audit_columns(study, runner.entries, runner.cues),
         "one_sided": _one_sided(plan),
         "counts": dict(Counter(clip["status"] for clip in clips)),
@@ -130,6 +131,24 @@ def _record(plan: Plan, runner: Runner, branches: Sequence[Branch], secret: byte
         "versions": versions(),
         "models": {},
     }
+
+
+def _stability(plan: Plan, runner: Runner, release: Branch) -> dict[str, Any]:
+    """Return, by stage that corrects a cue, how far the held-out AUC moves over other splits."""
+    study = plan.loaded.study
+    if study.compare is None or plan.split is None:
+        return {}
+    pair = (study.compare.a, study.compare.b)
+    found = {}
+    for place, stage in enumerate(plan.chain.stages):
+        if stage.CORRECTS:
+            measured = [
+                item
+                for item in runner.measured(plan.chain, release, place)
+                if item.row.columns.get(study.compare.column) in pair
+            ]
+            found[stage.NAME] = stability(stage, measured, study.compare, study.heldout, plan.split_by)
+    return found
 
 
 def _one_sided(plan: Plan) -> list[dict[str, Any]]:

@@ -126,6 +126,13 @@ class Stage(Step, Generic[M, F]):
         """
         raise NotImplementedError
 
+    def foresee(self, measured: Measured[M], fit: F) -> float:
+        """Return what the cue that the stage corrects will be on a clip, from its measurement alone.
+
+        Only for a stage with CORRECTS: it lets the audit try many splits without rendering any.
+        """
+        raise NotImplementedError
+
 
 @dataclass(frozen=True, slots=True)
 class Encoded:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, Future
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,8 @@ import numpy as np
 import pytest
 import soundfile
 import yaml
+
+from prep.workers import Workers
 
 PROJECT = Path(__file__).resolve().parents[1]
 SHARED = PROJECT.parent / "shared"
@@ -90,3 +94,27 @@ def make_study(tmp_path: Path) -> MakeStudy:
         return path
 
     return make
+
+
+class InlineExecutor(Executor):
+    """An executor that works at once and in this process: the seam that a cluster would use."""
+
+    def submit(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        """Do the work and return a future that is done."""
+        future: Future[Any] = Future()
+        try:
+            future.set_result(function(*args, **kwargs))
+        except Exception as error:  # noqa: BLE001 - a future carries any error
+            future.set_exception(error)
+        return future
+
+
+@pytest.fixture
+def inline(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have runs work in this process, which is quicker than starting workers."""
+
+    @contextmanager
+    def workers(_: int) -> Iterator[Workers]:
+        yield Workers(InlineExecutor, 1)
+
+    monkeypatch.setattr("prep.run.local_workers", workers)

@@ -144,6 +144,11 @@ class TiltEq(Stage[TiltMeasure, TiltFit]):
             {"applied_db_per_octave": slope, "capped": fit.capped, "gain_restored_db": gain_db},
         )
 
+    def foresee(self, measured: Measured[TiltMeasure], fit: TiltFit) -> float:
+        """Return the tilt that a clip will have, dB/octave."""
+        moved = fit.applied_db_per_octave if measured.row.selected_by(self.adjust) else 0.0
+        return measured.value.tilt_db_per_octave + moved
+
     def _matched_differences(
         self, adjust: list[Measured[TiltMeasure]], towards: list[Measured[TiltMeasure]]
     ) -> tuple[list[DbPerOctave], bool]:

@@ -1,0 +1,395 @@
+"""A run from config to output folder: what it leaves, what it proves, and what it refuses."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import soundfile
+import yaml
+
+from prep.errors import ConfigError, NothingUsableError, RefusedError
+from prep.progress import Silent
+from prep.publish import PUBLISHED_TIME
+from prep.record import VOLATILE
+from prep.run import Done, audit_study, run_study
+from prep.store import digest
+
+MakeStudy = Any
+
+LEVEL_DIFFERENCE_DB = 0.01  # dB; the published promise of a shared gain
+FLOAT_ROUNDING_DB = 1e-4  # dB; float32 samples
+
+
+def run(config: Path, **options: Any) -> Done:
+    """Run a study without words."""
+    return run_study(config, Silent(), **options)
+
+
+def edited(config: Path, **settings: Any) -> Path:
+    """Change settings of a config in its place."""
+    values = yaml.safe_load(config.read_text(encoding="utf-8"))
+    config.write_text(yaml.safe_dump({**values, **settings}, sort_keys=False), encoding="utf-8")
+    return config
+
+
+def rows_of(path: Path) -> list[dict[str, str]]:
+    """Return the rows of a CSV file."""
+    with path.open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def left_by(output: Path) -> dict[str, bytes]:
+    """Return every file of an output folder that must be the same every time, without volatile fields."""
+    found = {}
+    for path in sorted(output.rglob("*")):
+        if path.is_file() and path.name != "secret":
+            data = path.read_bytes()
+            if path.name == "run.json":
+                record = json.loads(data)
+                data = json.dumps({name: value for name, value in record.items() if name not in VOLATILE}).encode()
+            found[str(path.relative_to(output))] = data
+    return found
+
+
+@pytest.mark.usefixtures("inline")
+def test_a_run_leaves_a_blinded_content_addressed_set(make_study: MakeStudy) -> None:
+    """Each clip is 44.1 kHz mono 16-bit FLAC named by its hash; the manifest says nothing of conditions."""
+    config = make_study()
+    done = run(config)
+    output = config.parent / "out"
+    manifest = rows_of(output / "manifest.csv")
+
+    assert done.exit_code == 0
+    assert len(manifest) == 16
+    for row in manifest:
+        path = output / row["file"]
+        info = soundfile.info(path)
+        assert path.name == f"{digest(path.read_bytes())}.flac"
+        assert (info.format, info.subtype, info.samplerate, info.channels) == ("FLAC", "PCM_16", 44100, 1)
+        assert info.frames == int(row["frames"]) == round(0.8 * 44100)
+        assert path.stat().st_mtime == PUBLISHED_TIME
+    visible = (output / "manifest.csv").read_text() + "".join(path.name for path in (output / "audio").iterdir())
+    assert not any(word in visible for word in ("human", "synthetic", "wav/", "h0", "s0", "p1", "text"))
+    assert [row["id"] for row in manifest] == sorted(row["id"] for row in manifest)
+
+
+@pytest.mark.usefixtures("inline")
+def test_the_key_is_private_and_whole(make_study: MakeStudy) -> None:
+    """The key names every row with its source, and it and the record are for the owner alone."""
+    config = make_study()
+    run(config)
+    output = config.parent / "out"
+    key = {row["id"]: row for row in rows_of(output / "key.csv")}
+
+    for row in rows_of(output / "manifest.csv"):
+        entry = key[row["id"]]
+        assert entry["source_sha256"] == digest((config.parent / entry["file_name"]).read_bytes())
+        assert entry["sha256"] == row["sha256"]
+        assert entry["text_sha256"] == digest(entry["text"].encode())
+    for name in ("key.csv", "run.json", "report.md", "methods.md", "stimuli.csv", "secret"):
+        assert (output / name).stat().st_mode & 0o777 == 0o600, name
+
+
+@pytest.mark.usefixtures("inline")
+def test_the_record_proves_the_tilt(make_study: MakeStudy) -> None:
+    """The record has both fits and the tilt AUC before, after and delivered; released tilts are not told apart."""
+    done = run(make_study())
+    record = json.loads((done.folder / "run.json").read_bytes())  # type: ignore[operator]
+
+    assert record["audit"]["sources"]["tilt"]["auc"] < 0.2
+    assert abs(record["audit"]["delivered"]["tilt"]["auc"] - 0.5) < 0.15
+    assert record["audit"]["before"]["tilt"]["clips_a"] == record["audit"]["after"]["tilt"]["clips_a"] == 4
+    assert set(record["fits"]["evidence"]) == set(record["fits"]["release"]) == {"tilt_eq", "shared_gain"}
+    assert record["fits"]["evidence"]["tilt_eq"] != record["fits"]["release"]["tilt_eq"]
+    assert record["one_sided"] == [
+        {"stage": "tilt_eq", "rows": {"condition": "human"}, "treated_by_condition": {"human": 8}}
+    ]
+    for word in ("AUC", "smallest p", "No clip was excluded", "dB/octave"):
+        assert word in (done.folder / "report.md").read_text()  # type: ignore[operator]
+
+
+@pytest.mark.usefixtures("inline")
+def test_held_out_clips_are_rendered_through_the_evidence_fit(make_study: MakeStudy) -> None:
+    """Evidence clips are held-out clips of the adjusted side through the fit of the other half, and only those."""
+    record = run(make_study()).record
+    moved = {}
+    for clip in record["clips"]:
+        assert (clip["evidence"] is not None) == (clip["half"] == "held-out")
+        if clip["evidence"]:
+            before = clip["source"]["cues"]["tilt"]["tilt_db_per_octave"]
+            change = clip["evidence"]["cues"]["tilt"]["tilt_db_per_octave"] - before
+            moved.setdefault(clip["columns"]["condition"], []).append(change)
+    applied = record["fits"]["evidence"]["tilt_eq"]["applied_db_per_octave"]
+
+    assert np.median(moved["human"]) == pytest.approx(applied, abs=0.05)  # dB/octave; the designed slope
+    assert np.median(moved["synthetic"]) == pytest.approx(0, abs=0.05)
+
+
+@pytest.mark.usefixtures("inline")
+def test_a_shared_gain_keeps_the_differences_between_clips(make_study: MakeStudy) -> None:
+    """Level differences between clips before encoding are unchanged to 0.01 dB."""
+    config = make_study(chain=[{"shared_gain": {"target_lufs": -30}}, {"encode": {"codec": "wav", "bit_depth": 32}}])
+    record = run(config).record
+    changes = [
+        clip["delivered"]["cues"]["loudness"]["integrated_lufs"] - clip["source"]["cues"]["loudness"]["integrated_lufs"]
+        for clip in record["clips"]
+    ]
+
+    assert max(changes) - min(changes) < LEVEL_DIFFERENCE_DB
+
+
+@pytest.mark.usefixtures("inline")
+def test_the_same_study_gives_the_same_bytes(make_study: MakeStudy) -> None:
+    """A second run changes no byte and writes no new record; so does one without the cache."""
+    config = make_study()
+    run(config)
+    before = left_by(config.parent / "out")
+    run(config)
+    again = left_by(config.parent / "out")
+    shutil.rmtree(config.parent / ".prep-cache")
+    run(config)
+
+    assert before == again == left_by(config.parent / "out")
+
+
+def test_the_number_of_workers_changes_no_byte(make_study: MakeStudy) -> None:
+    """One worker and two, each from an empty cache, under one secret, leave the same bytes."""
+    config = make_study(speakers=3)
+    (config.parent / "secret").write_bytes(b"0123456789abcdef0123456789abcdef")
+    left = []
+    for count in (1, 2):
+        settings = edited(config, output=f"out{count}", cache=f".cache{count}")
+        run(settings, workers=count, secret=config.parent / "secret")
+        found = left_by(config.parent / f"out{count}")
+        left.append({name: data.replace(f"out{count}".encode(), b"out") for name, data in found.items()})
+
+    assert left[0] == left[1]
+
+
+def test_a_killed_run_goes_on_to_the_same_bytes(make_study: MakeStudy) -> None:
+    """A run killed without warning half-way leaves nothing half-written, and the next ends as if it had not been."""
+    config = make_study(speakers=3)
+    secret = config.parent / "secret"
+    secret.write_bytes(b"0123456789abcdef0123456789abcdef")
+    run(edited(config, output="whole", cache=".whole"), secret=secret, workers=1)
+    edited(config, output="killed", cache=".killed")
+    command = [sys.executable, "-m", "prep", "run", str(config), "--workers", "1", "--secret", str(secret)]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    cache, deadline = config.parent / ".killed", time.monotonic() + 60
+    while len([path for path in cache.rglob("*") if path.is_file()]) < 20 and time.monotonic() < deadline:
+        assert process.poll() is None, "the run ended before it could be killed"
+        time.sleep(0.01)
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    held = list((config.parent / "killed").rglob("*.flac"))
+    run(config, secret=secret, workers=1)
+    whole = {name: data.replace(b"whole", b"") for name, data in left_by(config.parent / "whole").items()}
+    killed = {name: data.replace(b"killed", b"") for name, data in left_by(config.parent / "killed").items()}
+
+    assert not held
+    assert whole == killed
+
+
+@pytest.mark.usefixtures("inline")
+def test_one_bad_clip_stops_no_other(make_study: MakeStudy) -> None:
+    """Unreadable, empty, silent and non-finite clips are named with a reason, and the rest is delivered."""
+    config = make_study()
+    wav = config.parent / "wav"
+    (wav / "h0_0.wav").write_bytes(b"")
+    (wav / "s1_1.wav").write_text("this is not sound")
+    soundfile.write(wav / "h1_0.wav", np.zeros(16000), 16000)
+    soundfile.write(wav / "s2_0.wav", np.full(16000, np.nan), 16000, subtype="FLOAT")
+    done = run(config)
+    failed = {clip["file_name"]: clip["failure"] for clip in done.record["clips"] if clip["failure"]}
+    key = {row["file_name"]: row for row in rows_of(config.parent / "out" / "key.csv")}
+
+    assert done.exit_code == 1
+    assert set(failed) == {"wav/h0_0.wav", "wav/s1_1.wav", "wav/h1_0.wav", "wav/s2_0.wav"}
+    assert all(failure["reason"] for failure in failed.values())
+    assert len(rows_of(config.parent / "out" / "manifest.csv")) == 12
+    assert key["wav/h0_0.wav"]["status"] == "failed"
+    assert "silent" in key["wav/h1_0.wav"]["reason"]
+    assert "4 of 16 clips were excluded" in (config.parent / "out" / "methods.md").read_text()
+
+
+@pytest.mark.usefixtures("inline")
+def test_nothing_usable_is_said(make_study: MakeStudy) -> None:
+    """Where no clip can be read, nothing is written and every reason is named."""
+    config = make_study(speakers=1, passages=1)
+    for path in (config.parent / "wav").iterdir():
+        path.write_bytes(b"")
+
+    with pytest.raises(NothingUsableError, match=r"wav/h0_0.wav"):
+        run(config)
+    assert not (config.parent / "out" / "audio").exists()
+
+
+@pytest.mark.usefixtures("inline")
+def test_an_unsafe_target_is_refused(make_study: MakeStudy) -> None:
+    """A shared gain that would pass the ceiling stops, names the clip and the largest safe target, and writes nothing."""
+    config = make_study(chain=[{"shared_gain": {"target_lufs": -5}}, {"encode": {}}])
+
+    with pytest.raises(RefusedError, match=r"wav/.*\.wav.*set target_lufs to -\d+\.\d\d or lower"):
+        run(config)
+    assert not (config.parent / "out" / "manifest.csv").exists()
+
+
+@pytest.mark.usefixtures("inline")
+def test_contradicting_labels_stop_the_run(make_study: MakeStudy) -> None:
+    """Equal bytes under two conditions, or equal samples in two containers, are named and stop the run."""
+    config = make_study()
+    wav = config.parent / "wav"
+    shutil.copy(wav / "h0_0.wav", wav / "s0_0.wav")
+
+    with pytest.raises(ConfigError, match=r"same bytes differ in condition"):
+        run(config)
+    samples, rate = soundfile.read(wav / "h0_0.wav", dtype="int16")
+    soundfile.write(wav / "s0_0.wav", samples, rate, format="FLAC")
+    with pytest.raises(ConfigError, match=r"same samples differ in condition"):
+        run(config)
+
+
+@pytest.mark.usefixtures("inline")
+def test_earlier_records_stay(make_study: MakeStudy) -> None:
+    """A changed study adds a record; the earlier one, and the audio that only it lists, stay readable."""
+    config = make_study()
+    run(config)
+    first = (config.parent / "out" / "runs" / "0001" / "run.json").read_bytes()
+    before = {path.name for path in (config.parent / "out" / "audio").iterdir()}
+    edited(config, chain=[{"shared_gain": {"target_lufs": -28}}, {"encode": {"codec": "flac"}}])
+    run(config)
+    output = config.parent / "out"
+
+    assert sorted(path.name for path in (output / "runs").iterdir()) == ["0001", "0002"]
+    assert (output / "runs" / "0001" / "run.json").read_bytes() == first
+    assert {path.name for path in (output / "runs" / "0001" / "audio").iterdir()} == before
+    listed = {row["file"] for row in rows_of(output / "manifest.csv")}
+    assert {f"audio/{path.name}" for path in (output / "audio").iterdir()} == listed
+
+
+@pytest.mark.usefixtures("inline")
+def test_one_changed_clip_is_redone_alone(make_study: MakeStudy, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Cached by content: touching or moving changes nothing, and one changed clip is rendered alone."""
+    chain = [{"clip_loudness": {"target_lufs": -30}}, {"encode": {"codec": "flac"}}]
+    config = make_study(chain=chain)
+    run(config)
+    moved = shutil.move(config.parent, config.parent.with_name("moved")) / config.name
+    os.utime(moved.parent / "wav" / "h0_0.wav", (0, 0))
+    rendered: list[str] = []
+    encode = type(__import__("prep.stages.encode", fromlist=["Encode"]).Encode()).encode
+
+    def counted(self: Any, clip: Any, source: bytes) -> Any:
+        rendered.append(clip.id)
+        return encode(self, clip, source)
+
+    monkeypatch.setattr("prep.stages.encode.Encode.encode", counted)
+    run(moved)
+    after_moving = list(rendered)
+    samples, rate = soundfile.read(moved.parent / "wav" / "h1_1.wav")
+    soundfile.write(moved.parent / "wav" / "h1_1.wav", samples * 0.5, rate)
+    run(moved)
+
+    assert after_moving == []
+    assert rendered == ["wav/h1_1.wav"]
+
+
+@pytest.mark.usefixtures("inline")
+def test_roles_are_treated_alike_but_not_fitted(make_study: MakeStudy) -> None:
+    """A reference goes through the same chain and is delivered, and no fit and no audit counts it."""
+    config = make_study()
+    table = config.parent / "clips.csv"
+    rows = rows_of(table)
+    for row in rows:
+        row["role"] = "reference" if row["file_name"] == "wav/h0_0.wav" else ""
+    with table.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, rows[0].keys())
+        writer.writeheader()
+        writer.writerows(rows)
+    record = run(config).record
+    reference = next(clip for clip in record["clips"] if clip["file_name"] == "wav/h0_0.wav")
+
+    assert reference["half"] is None
+    assert reference["delivered"]
+    assert "tilt_eq" in reference["stages"]
+    assert record["fits"]["release"]["tilt_eq"]["adjust_clips"] == 7
+    assert record["audit"]["sources"]["tilt"]["clips_a"] == 7
+
+
+@pytest.mark.usefixtures("inline")
+def test_equal_audio_has_unlinkable_ids(make_study: MakeStudy) -> None:
+    """Two rows with equal audio have different ids, and another secret gives other ids for all."""
+    config = make_study()
+    wav = config.parent / "wav"
+    shutil.copy(wav / "h0_0.wav", wav / "h0_1.wav")
+    ids = []
+    for number in (1, 2):
+        secret = config.parent / f"secret{number}"
+        secret.write_bytes(f"{number}".encode() * 32)
+        run(edited(config, output=f"out{number}"), secret=secret)
+        ids.append([row["id"] for row in rows_of(config.parent / f"out{number}" / "key.csv")])
+
+    assert len(set(ids[0])) == 16
+    assert not set(ids[0]) & set(ids[1])
+
+
+@pytest.mark.usefixtures("inline")
+def test_an_audit_writes_nothing(make_study: MakeStudy) -> None:
+    """The proof alone has the same figures as the run and leaves no output folder."""
+    config = make_study()
+    audited = audit_study(config, Silent())
+
+    assert not (config.parent / "out").exists()
+    assert audited.record["audit"] == run(config).record["audit"]
+
+
+@pytest.mark.usefixtures("inline")
+def test_without_speakers_the_audit_is_descriptive(make_study: MakeStudy) -> None:
+    """A table without speakers and passages gives figures but no test and no held-out claim."""
+    config = make_study()
+    edited(config, clips={"table": "clips.csv", "columns": {"voice": "speaker", "line": "passage"}})
+    record = run(config).record
+
+    assert record["split"] is None
+    assert record["audit"]["before"] is None
+    assert record["audit"]["delivered"]["tilt"]["auc"] is not None
+    assert "descriptive" in (config.parent / "out" / "report.md").read_text()
+
+
+@pytest.mark.usefixtures("inline")
+def test_the_report_says_that_the_cap_bit(make_study: MakeStudy) -> None:
+    """Beyond the cap the rest of the difference remains, and the report says so."""
+    tilt = {"adjust": {"condition": "human"}, "towards": {"condition": "synthetic"}, "max_db_per_octave": 0.25}
+    config = make_study(chain=[{"tilt_eq": tilt}, {"encode": {}}])
+    record = run(config).record
+
+    assert record["fits"]["release"]["tilt_eq"]["capped"]
+    assert record["fits"]["release"]["tilt_eq"]["applied_db_per_octave"] == pytest.approx(-0.25)
+    assert "The cap bit" in (config.parent / "out" / "report.md").read_text()
+
+
+@pytest.mark.usefixtures("inline")
+def test_as_produced_serves_the_source_bytes(make_study: MakeStudy) -> None:
+    """`copy` delivers the very samples of the source in the source's format, without tags."""
+    config = make_study(chain=[{"encode": {"codec": "copy"}}])
+    wav = config.parent / "wav" / "h0_0.wav"
+    samples, rate = soundfile.read(wav, dtype="int16")
+    with soundfile.SoundFile(wav, "w", rate, 1, "PCM_16") as file:
+        file.title, file.comment = "VENDOR-MARK", "VENDOR-MARK"
+        file.write(samples)
+    run(config)
+    row = next(row for row in rows_of(config.parent / "out" / "key.csv") if row["file_name"] == "wav/h0_0.wav")
+    delivered = config.parent / "out" / "audio" / f"{row['sha256']}.wav"
+
+    assert np.array_equal(soundfile.read(delivered, dtype="int16")[0], samples)
+    assert b"VENDOR-MARK" not in delivered.read_bytes()
