@@ -16,6 +16,8 @@ from dataclasses import dataclass, field
 from multiprocessing import get_context, parent_process
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from prep.errors import PrepError
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
@@ -161,6 +163,20 @@ def work(workers: Workers, function: Callable[[T], R], tasks: Sequence[T]) -> It
             future.cancel()
 
 
+def _make_sure_workers_start(workers: Workers) -> None:
+    """Tell a task that kills its worker from a machine on which no worker can run.
+
+    Raises:
+        PrepError: a fresh worker cannot do even nothing.
+    """
+    if isinstance(workers.pool().submit(available_cores).exception(), BrokenExecutor):
+        workers.discard()
+        raise PrepError(
+            "worker processes cannot be started; in a script, call prep under `if __name__ == '__main__':`, "
+            "and see the lines above for what the workers said"
+        )
+
+
 def _one_at_a_time(
     workers: Workers, function: Callable[[T], R], suspects: deque[tuple[T, int]]
 ) -> Iterator[Outcome[Any, Any]]:
@@ -171,6 +187,7 @@ def _one_at_a_time(
         error = future.exception()
         if isinstance(error, BrokenExecutor):
             workers.discard()
+            _make_sure_workers_start(workers)
             if tries < 2:
                 suspects.appendleft((task, tries + 1))
             else:

@@ -110,8 +110,8 @@ def test_design_is_balanced(measured: list[dict[str, Any]]) -> None:
         kinds = sorted((clip["passage"], clip["rate"], Path(clip["file_name"]).suffix) for clip in clips)
         sides[condition] = (len({clip["speaker"] for clip in clips}), kinds)
     assert sides["human"] == sides["synthetic"]
-    assert sides["human"][0] == 6
-    assert len(measured) == 48
+    assert sides["human"][0] == 8
+    assert len(measured) == 64
     assert {clip["rate"] for clip in measured} == {22050, 24000}
     assert {Path(clip["file_name"]).suffix for clip in measured} == {".wav", ".flac"}
     assert {(clip["role"], clip["subtype"]) for clip in measured} == {("stimulus", "PCM_16")}

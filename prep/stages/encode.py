@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
-from prep import audio
+from prep import audio, encoding
 from prep.stage import Encoded, Encoder, Notes
 
 if TYPE_CHECKING:
@@ -100,12 +100,12 @@ class Encode(Encoder):
         """Return the clip's samples in the codec."""
         match self.codec:
             case "flac":
-                return audio.encode_flac(clip, self.bit_depth or 16)
+                return encoding.encode_flac(clip, self.bit_depth or 16)
             case "wav":
-                return audio.encode_wav(clip, self.bit_depth or 16)
+                return encoding.encode_wav(clip, self.bit_depth or 16)
             case "mp3":
-                return audio.encode_mp3(clip, self.bitrate_kbps or 128)
+                return encoding.encode_mp3(clip, self.bitrate_kbps or 128)
             case "opus":
-                return audio.encode_opus(clip, self.quality or 0.0)
+                return encoding.encode_opus(clip, self.quality or 0.0)
             case _:
-                return audio.encode_vorbis(clip, self.quality or 0.0)
+                return encoding.encode_vorbis(clip, self.quality or 0.0)
