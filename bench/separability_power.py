@@ -162,7 +162,8 @@ def family() -> Iterator[str]:
                     values[rng.random(values.size) < missing] = np.nan
                 found = compare(scores, observations, draws=DRAWS, seed=seed)
                 rejected.append(any((r.p_familywise or 1.0) <= 0.05 for r in found.values()))
-            yield f"  nested {units}, {clips} clips, ICC {icc}, {missing:.0%} undefined   {100 * np.mean(rejected):5.1f}"
+            rate = 100 * np.mean(rejected)
+            yield f"  nested {units}, {clips} clips, ICC {icc}, {missing:.0%} undefined   {rate:5.1f}"
 
 
 def power() -> Iterator[str]:

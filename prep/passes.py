@@ -256,10 +256,10 @@ class Runner:
             if peak is None or peak <= ceiling:
                 continue
             if level.FITS_ON == "every clip":
-                target = getattr(level, "target_lufs", 0.0)
+                over_db = peak - ceiling
                 raise RefusedError(
-                    f"{entry.row.file_name}: {level.NAME}: reaches {peak:.2f} dBTP once encoded, over the ceiling of "
-                    f"{ceiling:g}; set target_lufs to {target - (peak - ceiling) - 0.01:.2f} or less"
+                    f"{entry.row.file_name}: {level.NAME}: reaches {peak:.2f} dBTP once encoded, {over_db:.2f} dB over the "
+                    f"ceiling of {ceiling:g}; lower target_lufs by {over_db + 0.01:.2f}, or raise codec_margin_db by as much"
                 )
             reason = "passes the ceiling once encoded; lower the target or the ceiling"
             entry.failure = Failure(level.NAME, reason, peak, ceiling, rejected=True)

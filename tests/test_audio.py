@@ -11,10 +11,12 @@ import subprocess
 import sys
 import tracemalloc
 import wave
+from functools import cache
 from pathlib import Path
 
 import numpy as np
 import pytest
+import soundfile
 
 from prep import audio, encoding, mpeg
 from prep.clip import Clip
@@ -201,7 +203,8 @@ def test_a_broken_file_is_read_rightly_or_fails_by_name(path: Path, capfd: pytes
         assert reason in str(caught.value)
     else:
         clip, found = audio.decode(audio.read_bytes(path), path.name)
-        rounded_up = -(-RECORDING_FRAMES * clip.rate // RECORDING_RATE)  # as the resampler did that made the files
+        frames, rate = _recording()
+        rounded_up = -(-frames * clip.rate // rate)  # as the resampler did that made the files of other rates
         expected = LENGTHS.get(path.name, rounded_up)
         assert abs(clip.frames - expected) <= TOLERANCES.get(path.name, 0)
         assert found.frames == clip.frames
@@ -209,6 +212,13 @@ def test_a_broken_file_is_read_rightly_or_fails_by_name(path: Path, capfd: pytes
         assert header is not None
         assert (header.container, header.rate, header.channels) == (found.container, clip.rate, clip.channels)
     assert capfd.readouterr().err == ""
+
+
+@cache
+def _recording() -> tuple[int, int]:
+    """Return frames and rate in Hz of the recording that the broken files were made of."""
+    with wave.open(str(SPEECH / "ljspeech" / "LJ001-0002.wav")) as recording:
+        return recording.getnframes(), recording.getframerate()
 
 
 def _probed(path: Path) -> audio.Header | None:
@@ -310,9 +320,10 @@ def test_a_sample_that_is_no_sound_refuses_the_clip_and_is_named(value: float) -
     """NaN, infinity and magnitudes over 16 are refused with the first index and the count."""
     samples = voice(2000, 24000).samples.copy()
     samples[[777, 900]] = value
-    data = encoding.encode_wav(Clip(samples, 24000), 32)
+    file = io.BytesIO()
+    soundfile.write(file, samples, 24000, "FLOAT", format="WAV")
     with pytest.raises(AudioError, match=r"spike\.wav: sample 777 of channel 0 .* 2 such in all"):
-        decoded(data, "spike.wav")
+        decoded(file.getvalue(), "spike.wav")
 
 
 def test_a_float_over_full_scale_is_kept() -> None:
@@ -340,8 +351,6 @@ def test_flac_of_unknown_length_is_read_to_its_end() -> None:
 
 def test_frames_that_fill_a_coded_block_are_left_out_and_said() -> None:
     """GSM decodes in blocks of 320 frames; the header's count decides where the clip ends."""
-    import soundfile
-
     file = io.BytesIO()
     soundfile.write(file, voice(5000, 8000).samples, 8000, "GSM610", format="WAV")
     found = facts(file.getvalue())
@@ -394,6 +403,32 @@ def test_a_cut_m4a_is_noticed(tmp_path: Path) -> None:
     assert any("cut short" in warning for warning in facts(data[: len(data) // 2]).warnings)
 
 
+# What ffmpeg writes of a file, and when its own limit of computing time is up.
+HEADER_ONLY = "echo 'Stream #0:0: Audio: wavpack, 44100 Hz, mono, s32p' >&2; exit 1"
+STOPPED_ITSELF = "echo 'Exiting normally, received signal 24.' >&2; exit 255"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the stand-in for ffmpeg is a shell script")
+@pytest.mark.parametrize(
+    ("seconds", "script"),
+    [
+        (0.1, "exec sleep 60"),  # stopped from outside
+        (600, f'case "$*" in *"-timelimit 600"*) {STOPPED_ITSELF};; *) {HEADER_ONLY};; esac'),  # stopped by itself
+    ],
+)
+def test_an_ffmpeg_that_does_not_end_is_stopped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seconds: float, script: str
+) -> None:
+    """A file that keeps ffmpeg busy past the limit fails by its name, however ffmpeg was started."""
+    stand_in = tmp_path / "ffmpeg"
+    stand_in.write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
+    stand_in.chmod(0o755)
+    monkeypatch.setattr(audio, "_ffmpeg", lambda: str(stand_in))
+    monkeypatch.setattr(audio, "FFMPEG_SECONDS", seconds)
+    with pytest.raises(AudioError, match=r"endless\.wv: ffmpeg was stopped after"):
+        decoded(b"wvpk" + bytes(2000), "endless.wv")
+
+
 # Resampling ---------------------------------------------------------------------------------------
 
 
@@ -419,6 +454,12 @@ def test_halves_round_as_the_specification_says() -> None:
     """Odd lengths brought to half the rate end where `round` says."""
     lengths = {n: audio.resample(voice(n, 48000), 24000).frames for n in (3, 5, 1001, 1003)}
     assert lengths == {n: round(n / 2) for n in lengths}
+
+
+def test_a_clip_too_short_for_a_rate_is_refused() -> None:
+    """A clip that would have no frame at the new rate is a named failure."""
+    with pytest.raises(ClipError, match="voice: 1 frames at 48000 Hz are no frame"):
+        audio.resample(voice(1, 48000), 8000)
 
 
 def test_resampling_does_not_clip() -> None:
@@ -480,7 +521,7 @@ def test_suffixes_follow_the_content(tmp_path: Path) -> None:
 def test_importing_loads_no_sound_library() -> None:
     """`prep --help` does not pay for libraries it does not use."""
     heavy = {"soundfile", "soxr", "pydub", "mutagen", "imageio_ffmpeg", "scipy"}
-    script = "import sys, prep.audio; print(*sys.modules)"
+    script = "import sys, prep.audio, prep.encoding; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True, cwd=ROOT)
     assert not heavy & set(done.stdout.split())
 
@@ -556,7 +597,9 @@ def test_made_cases_encode_as_configured(cases: tuple[Path, dict[str, dict[str, 
     any_clip = decoded((folder / "H32" / "any.wav").read_bytes())
     assert (
         hashlib.sha256(encoding.encode_mp3(any_clip, 128)).digest()
-        == hashlib.sha256(encoding.encode_mp3(decoded((folder / "H32" / "any.wav").read_bytes(), "other"), 128)).digest()
+        == hashlib.sha256(
+            encoding.encode_mp3(decoded((folder / "H32" / "any.wav").read_bytes(), "other"), 128)
+        ).digest()
     )
 
 

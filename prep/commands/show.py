@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -30,8 +31,9 @@ def show_run(done: Done, *, as_json: bool) -> None:
     _show_set_aside(done.record)
     _show_cues(done.record)
     delivered = done.record["counts"].get("delivered", 0)
-    _print(f"{delivered} of {len(done.record['clips'])} clips delivered to {done.output}")
-    _print(f"report: {done.output}/report.md   record: {done.folder}/run.json")
+    output = os.path.relpath(done.output) if done.output else ""
+    _print(f"{delivered} of {len(done.record['clips'])} clips delivered to {output}")
+    _print(f"report: {output}/report.md")
 
 
 def show_audit(done: Done, *, as_json: bool) -> None:
@@ -131,12 +133,19 @@ def _show_cues(record: Mapping[str, Any]) -> None:
         return
     rows = []
     for name in audit["cues"]:
-        columns = [audit[column][name] if audit[column] else None for column in ("before", "after", "delivered")]
-        aucs = [_number(column["auc"] if column else None) for column in columns]
-        after = columns[1]
-        rows.append((name, *aucs, after["verdict_text"] if after else "descriptive only"))
+        found = [(audit[column] or {}).get(name, {}) for column in ("before", "after", "delivered")]
+        after = found[1]
+        figures = [_number(column.get("auc")) for column in found]
+        rows.append((name, *figures, _number(after.get("p_familywise")), after.get("verdict", "descriptive only")))
     pair = f"{audit['b']} above {audit['a']}"
-    _table(("cue", f"AUC before ({pair})", "after", "delivered", "held-out clips, after"), rows)
+    _table(("cue", f"AUC before ({pair})", "after", "delivered", "p familywise", "held-out clips, after"), rows)
+    tested = [item for item in (audit["after"] or {}).values() if item["smallest_p"] is not None]
+    if tested:
+        most = max(tested, key=lambda item: item["smallest_p"])
+        _print(
+            f"held out: {most['units_a']} and {most['units_b']} units ({audit['unit']}); "
+            f"the smallest p they can give is {most['smallest_p']:.3g}"
+        )
 
 
 def _parameters(parameters: Mapping[str, Any]) -> str:
