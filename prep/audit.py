@@ -117,7 +117,7 @@ def observations_of(compare_: Compare, entries: Sequence[Entry]) -> Observations
         cell=tuple("|".join(cell) if all(cell) else None for cell in cells) if match else None,
         passage=tuple(passages) if all(passages) else None,
         names=(compare_.a, compare_.b),
-        unit_name=compare_.unit,
+        unit_name="speaker" if compare_.unit == "speaker" else f"{compare_.unit} unit",
     )
 
 
@@ -216,10 +216,12 @@ def _values(entry: Entry, rendering: Rendering) -> CueValues:
 
 
 def _features(cue: Cue, values: Sequence[CueValues]) -> Features:
-    """Return (clips, features), NaN where the cue is undefined."""
+    """Return (clips, features) in steps of each feature's resolution, NaN where the cue is undefined."""
     names = [feature.name for feature in cue.FEATURES]
     rows = [[clip.get(cue.NAME, {}).get(name, np.nan) for name in names] for clip in values]
-    return np.array(rows, dtype=np.float64).reshape(len(values), len(names))
+    features = np.array(rows, dtype=np.float64).reshape(len(values), len(names))
+    steps = np.array([feature.resolution for feature in cue.FEATURES])
+    return np.asarray(np.round(features / steps) * steps, dtype=np.float64)
 
 
 class _Scorer:

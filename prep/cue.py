@@ -16,11 +16,16 @@ Kind = Literal["nuisance", "voice", "file"]
 
 
 class Feature(NamedTuple):
-    """One number of a cue: its field name (with the unit in it), its unit and its meaning."""
+    """One number of a cue: its field name (with the unit in it), its unit, its meaning and its resolution.
+
+    Differences below the resolution, in the same unit, count as none: nobody hears the rounding of a codec,
+    and an exact comparison would tell conditions apart by it.
+    """
 
     name: str
     unit: str
     meaning: str
+    resolution: float
 
 
 class Cue(Step):

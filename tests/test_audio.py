@@ -40,6 +40,7 @@ PEAK_MEMORY = 32 << 20  # bytes; a block is 4 MiB of samples, the claims under t
 rng = np.random.default_rng
 
 
+@cache
 def voice(frames: int, rate: int, channels: int = 1, peak: float = 0.5) -> Clip:
     """Noise in bursts, in the band of speech, with another phase in each channel."""
     noise = rng(7).standard_normal((frames, channels))

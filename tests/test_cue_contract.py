@@ -275,3 +275,9 @@ def test_odd_clips_are_measured_or_refused(name: str, kind: str) -> None:
         return
     assert list(values) == [feature.name for feature in CLASSES[name].FEATURES]
     assert all(isinstance(value, float) and math.isfinite(value) for value in values.values())
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_feature_states_its_resolution(name: str) -> None:
+    """Each feature says below which difference two values count as one, in its own unit."""
+    assert all(feature.resolution > 0 for feature in CLASSES[name].FEATURES)

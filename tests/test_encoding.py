@@ -6,6 +6,7 @@ import hashlib
 import subprocess
 import sys
 import time
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,6 +30,7 @@ STAMP_SECONDS = 1.05  # libsndfile's time stamps count seconds
 rng = np.random.default_rng
 
 
+@cache
 def voice(frames: int, rate: int, channels: int = 1, peak: float = 0.5) -> Clip:
     """Noise in bursts, in the band of speech, with another phase in each channel."""
     noise = rng(7).standard_normal((frames, channels))

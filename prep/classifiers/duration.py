@@ -17,7 +17,7 @@ class Duration(Cue):
     NAME: ClassVar[str] = "duration"
     KIND: ClassVar[Kind] = "voice"
     FEATURES: ClassVar[tuple[Feature, ...]] = (
-        Feature("duration_seconds", "s", "frames over sampling rate, silence at the ends included"),
+        Feature("duration_seconds", "s", "frames over sampling rate, silence at the ends included", 0.01),
     )
     MEANING: ClassVar[str] = "length: speaking rate and pauses, and how the clip was cut"
     SOURCE: ClassVar[str] = "by definition: frames over sampling rate"

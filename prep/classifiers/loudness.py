@@ -18,7 +18,7 @@ class Loudness(Cue):
     NAME: ClassVar[str] = "loudness"
     KIND: ClassVar[Kind] = "nuisance"
     FEATURES: ClassVar[tuple[Feature, ...]] = (
-        Feature("integrated_lufs", "LUFS", "loudness of the clip over the blocks that pass both gates"),
+        Feature("integrated_lufs", "LUFS", "loudness of the clip over the blocks that pass both gates", 0.1),
     )
     MEANING: ClassVar[str] = "level: the louder of two clips is judged the better one"
     SOURCE: ClassVar[str] = "ITU-R BS.1770-5, Annex 1"

@@ -18,8 +18,8 @@ class Peak(Cue):
     NAME: ClassVar[str] = "peak"
     KIND: ClassVar[Kind] = "nuisance"
     FEATURES: ClassVar[tuple[Feature, ...]] = (
-        Feature("true_peak_dbtp", "dBTP", "highest point of the waveform between and at the samples"),
-        Feature("crest_db", "dB", "highest absolute sample over the RMS of the clip; a sine has 3.01"),
+        Feature("true_peak_dbtp", "dBTP", "highest point of the waveform between and at the samples", 0.1),
+        Feature("crest_db", "dB", "highest absolute sample over the RMS of the clip; a sine has 3.01", 0.1),
     )
     MEANING: ClassVar[str] = "headroom and density: limiters and compressors lower the crest factor"
     SOURCE: ClassVar[str] = "ITU-R BS.1770-5, Annex 2 (true peak); IEC 60268-1 (crest factor: peak over RMS)"

@@ -19,7 +19,9 @@ class Tilt(Cue):
     NAME: ClassVar[str] = "tilt"
     KIND: ClassVar[Kind] = "nuisance"
     FEATURES: ClassVar[tuple[Feature, ...]] = (
-        Feature("tilt_db_per_octave", "dB/octave", "slope of the spectrum; white noise has 0, brighter is higher"),
+        Feature(
+            "tilt_db_per_octave", "dB/octave", "slope of the spectrum; white noise has 0, brighter is higher", 0.01
+        ),
     )
     MEANING: ClassVar[str] = "brightness: microphone, distance, equaliser and vocoder tilt the spectrum"
     SOURCE: ClassVar[str] = (
