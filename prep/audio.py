@@ -50,9 +50,9 @@ __all__ = [
 
 MAX_MAGNITUDE = 16.0  # 24 dB over full scale: no chain renders speech there, a broken file does
 SHORT_SECONDS = 0.1  # a codec's padding is shorter, a cut that matters is not
-_UNKNOWN_FRAMES = 1 << 62  # libsndfile claims more for a stream of unknown length
 BLOCK_SAMPLES = 1 << 20  # samples of all channels decoded at a time
 FFMPEG_SECONDS = 600  # ffmpeg decodes an hour of sound in about 8 s; only a broken file holds it this long
+_UNKNOWN_FRAMES = 1 << 62  # libsndfile claims as many or more for a stream of unknown length
 
 
 def library_versions() -> dict[str, str]:

@@ -15,11 +15,13 @@ from prep import audio
 from prep.chain import Chain
 from prep.document import did_you_mean
 from prep.errors import AudioError, ConfigError, Problem
+from prep.folder import read_folder
+from prep.rows import check_rows
 from prep.spectrum import highest_tilt_band_hz
 from prep.split import Split, draw_split, read_split
 from prep.stage import Stage
 from prep.study import LoadedStudy, load_study
-from prep.table import Reading, Row, check_rows, read_folder, read_table
+from prep.table import Reading, Row, read_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from prep.classifiers import cue_classes
 from prep.errors import ConfigError, NothingUsableError, RefusedError
+from prep.rows import duplicates
 from prep.stage import Measured, Stage
 from prep.store import key_of
-from prep.table import duplicates
 from prep.visit import Ask, Failure, Inspect, Measure, Render, Source, Treatment, Visit, identity, visit
 from prep.workers import WorkerDiedError, work
 
@@ -256,10 +256,10 @@ class Runner:
             if peak is None or peak <= ceiling:
                 continue
             if level.FITS_ON == "every clip":
-                over_db = peak - ceiling
+                more_db = peak - ceiling + 0.01
                 raise RefusedError(
-                    f"{entry.row.file_name}: {level.NAME}: reaches {peak:.2f} dBTP once encoded, {over_db:.2f} dB over the "
-                    f"ceiling of {ceiling:g}; lower target_lufs by {over_db + 0.01:.2f}, or raise codec_margin_db by as much"
+                    f"{entry.row.file_name}: {level.NAME}: reaches {peak:.2f} dBTP once encoded, over the ceiling of "
+                    f"{ceiling:g}; lower target_lufs by {more_db:.2f}, or raise codec_margin_db by as much"
                 )
             reason = "passes the ceiling once encoded; lower the target or the ceiling"
             entry.failure = Failure(level.NAME, reason, peak, ceiling, rejected=True)

@@ -127,14 +127,16 @@ def _measures(clip: Mapping[str, Any]) -> dict[str, float]:
 
 def key_csv(clips: Sequence[Mapping[str, Any]]) -> bytes:
     """Return the private key: a row a row of the clip table, in its order, with what became of it."""
-    columns = list(dict.fromkeys(name for clip in clips for name in clip["columns"]))
-    columns = [name for name in columns if name not in (*KEY_HEAD, *KEY_TAIL)]
+    own = {*KEY_HEAD, *KEY_TAIL} - {"file_name"}
+    columns = list(dict.fromkeys(name for clip in clips for name in clip["columns"] if name != "file_name"))
+    # A table column that has the name of one of the key's own is kept beside it.
+    names = {name: f"table.{name}" if name in own else name for name in columns}
     rows = []
     for clip in clips:
         failure, text = clip["failure"] or {}, clip["columns"].get("text", "")
         rows.append(
             {
-                **clip["columns"],
+                **{names[name]: value for name, value in clip["columns"].items() if name in names},
                 **{name: clip[name] for name in ("id", "status", "file_name", "half")},
                 "source_sha256": clip["source"]["sha256"],
                 "sha256": clip["delivered"]["sha256"] if clip["delivered"] else None,
@@ -144,7 +146,7 @@ def key_csv(clips: Sequence[Mapping[str, Any]]) -> bytes:
                 **{name: failure.get(name) for name in ("reason", "value", "limit")},
             }
         )
-    return _csv((*KEY_HEAD, *columns, *KEY_TAIL), rows)
+    return _csv((*KEY_HEAD, *names.values(), *KEY_TAIL), rows)
 
 
 def _csv(head: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> bytes:

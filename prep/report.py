@@ -144,8 +144,8 @@ def _fits(record: Record) -> str:
     for stage, spread in record["stability"].items():
         if spread:
             text += (
-                f"\n\n{stage}: had the split been drawn otherwise, the held-out AUC of {spread['cue']} after the correction "
-                f"would have been {spread['auc_p5']:.2f} to {spread['auc_p95']:.2f} (5th to 95th percentile of "
+                f"\n\n{stage}: had the split been drawn otherwise, the held-out AUC of {spread['cue']} after "
+                f"the correction would have been {spread['auc_p5']:.2f} to {spread['auc_p95']:.2f} (5th to 95th percentile of "
                 f"{spread['splits']} splits, foreseen before encoding; a figure of stability, not a test)."
             )
     return text
@@ -187,7 +187,8 @@ def _cues(record: Record) -> str:
         "verdict",
     )
     text = (
-        f"## Cues\n\n{_attainable(audit)}AUC is the probability that a clip of {audit['b']} has the higher value than one of {audit['a']}. "
+        f"## Cues\n\n{_attainable(audit)}"
+        f"AUC is the probability that a clip of {audit['b']} has the higher value than one of {audit['a']}. "
         "*Sources* and *delivered* are over all clips and descriptive; *before* and *after* are over held-out clips, "
         "*after* with corrections that never saw them; *matched* is inside matched cells, over delivered clips. "
         "p belongs to *after*.\n\n" + _table(head, rows)
@@ -207,8 +208,8 @@ def _attainable(audit: Mapping[str, Any]) -> str:
     enough = "" if first["smallest_p"] <= 0.05 else ", so no difference can be settled here, whatever the figures say"
     return (
         f"The held-out half has {first['units_a']} units of {audit['a']} and {first['units_b']} of {audit['b']} "
-        f"({audit['unit']}). The smallest p they can give is {first['smallest_p']:.3g}{enough}. A claim that a cue cannot "
-        f"tell the conditions apart would take about {first['units_needed']} a side.\n\n"
+        f"({audit['unit']}). The smallest p they can give is {first['smallest_p']:.3g}{enough}. A claim that a cue "
+        f"cannot tell the conditions apart would take about {first['units_needed']} a side.\n\n"
     )
 
 
@@ -248,9 +249,9 @@ def _tilt_sentences(record: Record) -> Iterable[str]:
     evidence = record["fits"]["evidence"]["tilt_eq"]
     held = " (fitted on the fit split alone: " + f"{evidence['shift_db_per_octave']:+.2f})" if record["split"] else ""
     yield (
-        f"Long-term spectral tilt was equalised by one straight line applied to the clips with {adjusted}, the same for "
-        f"every speaker: {fit['applied_db_per_octave']:+.2f} dB/octave, the {fit['method']} Hodges-Lehmann difference to "
-        f"the clips with {_selection(step['towards'])}{held}."
+        f"Long-term spectral tilt was equalised by one straight line applied to the clips with {adjusted}, the same "
+        f"for every speaker: {fit['applied_db_per_octave']:+.2f} dB/octave, the {fit['method']} Hodges-Lehmann "
+        f"difference to the clips with {_selection(step['towards'])}{held}."
     )
     if fit["capped"]:
         yield _capped_sentence("tilt_eq", fit)

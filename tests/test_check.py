@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import csv
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
 
 from prep.check import checked, plan_summary
 from prep.errors import ConfigError
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 MakeStudy = Any
 
@@ -44,7 +46,9 @@ def test_table_and_config_problems_come_together(make_study: MakeStudy) -> None:
     config = make_study()
     (config.parent / "wav" / "h1_1.wav").unlink()
     tilt = {"adjust": {"condition": "humann"}, "towards": {"system": "x"}}
-    edited(config, chain=[{"tilt_eq": tilt}, {"encode": {}}], compare={"a": "human", "b": "synthetik", "match": ["txt"]})
+    edited(
+        config, chain=[{"tilt_eq": tilt}, {"encode": {}}], compare={"a": "human", "b": "synthetik", "match": ["txt"]}
+    )
     problems = "\n".join(problems_of(config))
 
     assert "clips.csv:5" in problems

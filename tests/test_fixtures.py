@@ -14,9 +14,11 @@ import pytest
 import soundfile
 
 from prep.clip import Clip
+from prep.folder import read_folder
 from prep.level import integrated_lufs, true_peak_dbtp
+from prep.rows import check_rows
 from prep.spectrum import tilt_db_per_octave
-from prep.table import Reading, check_rows, read_folder, read_table
+from prep.table import Reading, read_table
 
 if TYPE_CHECKING:
     from types import ModuleType

@@ -151,7 +151,10 @@ def test_lab_headers_and_formats_read_alike(shared: Path, tmp_path: Path) -> Non
         writer = csv.DictWriter(file, rows[0].keys())
         writer.writeheader()
         writer.writerows(rows)
-    lab = [{"wav": row["file_name"], "sys": row["condition"], "spk": row["speaker"], "line": row["passage"]} for row in rows]
+    lab = [
+        {"wav": row["file_name"], "sys": row["condition"], "spk": row["speaker"], "line": row["passage"]}
+        for row in rows
+    ]
     (tmp_path / "b.jsonl").write_text("".join(json.dumps(row) + "\n" for row in lab), encoding="utf-8")
     headers = {"file_name": "wav", "condition": "sys", "speaker": "spk", "passage": "line"}
     audits = []

@@ -10,8 +10,7 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -24,6 +23,9 @@ from prep.publish import PUBLISHED_TIME
 from prep.record import VOLATILE
 from prep.run import Done, audit_study, run_study
 from prep.store import digest
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 MakeStudy = Any
 
@@ -99,6 +101,19 @@ def test_the_key_is_private_and_whole(make_study: MakeStudy) -> None:
         assert entry["text_sha256"] == digest(entry["text"].encode())
     for name in ("key.csv", "run.json", "report.md", "methods.md", "stimuli.csv", "secret"):
         assert (output / name).stat().st_mode & 0o777 == 0o600, name
+
+
+@pytest.mark.usefixtures("inline")
+def test_no_table_column_is_lost(make_study: MakeStudy) -> None:
+    """A table column that is called as one of the key's own is kept beside it."""
+    config = make_study(speakers=2, passages=1, chain=[{"encode": {}}])
+    table = config.parent / "clips.csv"
+    table.write_text(table.read_text().replace("text", "id", 1), encoding="utf-8")
+    run(config)
+    row = rows_of(config.parent / "out" / "key.csv")[0]
+
+    assert row["table.id"] == "text 0"
+    assert len(row["id"]) == 16
 
 
 @pytest.mark.usefixtures("inline")
@@ -237,7 +252,7 @@ def test_nothing_usable_is_said(make_study: MakeStudy) -> None:
 
 @pytest.mark.usefixtures("inline")
 def test_an_unsafe_target_is_refused(make_study: MakeStudy) -> None:
-    """A shared gain that would pass the ceiling stops, names the clip and the largest safe target, and writes nothing."""
+    """A shared gain that would pass the ceiling stops, names clip and safe target, and writes nothing."""
     config = make_study(chain=[{"shared_gain": {"target_lufs": -5}}, {"encode": {}}])
 
     with pytest.raises(RefusedError, match=r"wav/.*\.wav.*set target_lufs to -\d+\.\d\d or lower"):

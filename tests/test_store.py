@@ -58,7 +58,7 @@ def test_a_file_is_written_whole_with_its_mode(tmp_path: Path) -> None:
 def test_a_failed_write_leaves_nothing(tmp_path: Path) -> None:
     """When a file cannot get its name, no part of it stays."""
     (tmp_path / "taken").mkdir()
-    with pytest.raises(OSError, match="."):
+    with pytest.raises(OSError, match=r"."):
         write_whole(tmp_path / "taken", b"data")
 
     assert [path.name for path in tmp_path.iterdir()] == ["taken"]

@@ -73,7 +73,9 @@ outptu: out
         (GOOD + "  - shared_gain\n", "encode is not the last step"),
         (GOOD.replace("  - encode", "  - clip_loudness\n  - encode"), "the level is set once"),
         (
-            GOOD.replace("  - shared_gain: {target_lufs: -26}\n", "").replace("  - tilt_eq", "  - shared_gain\n  - tilt_eq"),
+            GOOD.replace("  - shared_gain: {target_lufs: -26}\n", "").replace(
+                "  - tilt_eq", "  - shared_gain\n  - tilt_eq"
+            ),
             "would move the level again",
         ),
         (GOOD.replace("codec: flac", "codec: copy"), "copy serves the source's bytes"),
@@ -83,7 +85,10 @@ outptu: out
         (GOOD + "audit: {cues: [tiltt]}\n", "tiltt: no such cue; did you mean tilt?"),
         (GOOD + "tilt_band_hz: [200, 300]\n", "holds 3 third octaves"),
         (GOOD.replace("b: synthetic", "b: human"), "a and b are the same condition"),
-        (GOOD.replace("{target_lufs: -26}", "{target_lufs: -26, only: {condition: human}}"), "one gain for the whole set"),
+        (
+            GOOD.replace("{target_lufs: -26}", "{target_lufs: -26, only: {condition: human}}"),
+            "one gain for the whole set",
+        ),
         (GOOD + "output: $NOT_SET_ANYWHERE/out\n", "the environment variable NOT_SET_ANYWHERE is not set"),
         ("- a\n", "holds no settings"),
         ("a: [1\n", "not YAML"),

@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from prep.table import MAX_NOTICES, Reading, Row, check_rows, duplicates, read_folder, read_table
+from prep.folder import read_folder
+from prep.rows import check_rows, duplicates
+from prep.table import MAX_NOTICES, Reading, Row, read_table
 
 SUFFIXES = [".csv", ".tsv", ".jsonl", ".parquet"]
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
@@ -15,6 +14,9 @@ from typer.testing import CliRunner, Result
 import prep
 from prep.__main__ import app
 from prep.commands import COMMANDS
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 MakeStudy = Any
 HEAVY = ("numpy", "scipy", "sklearn", "soundfile", "pydub", "yaml", "rich", "prep.study", "prep.stages")
@@ -166,7 +168,10 @@ def test_every_command_has_help(name: str) -> None:
 
 def test_help_loads_nothing_heavy() -> None:
     """`prep --help` imports no numerical, audio or config library."""
-    script = "import sys; from prep.__main__ import app\ntry: app(['--help'])\nexcept SystemExit: pass\nprint(list(sys.modules))"
+    script = (
+        "import sys; from prep.__main__ import app\n"
+        "try: app(['--help'])\nexcept SystemExit: pass\nprint(list(sys.modules))"
+    )
     out = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
     loaded = set(out.splitlines()[-1].strip("[]").replace("'", "").split(", "))
 
@@ -186,7 +191,12 @@ def test_a_pipe_gets_plain_text(make_study: MakeStudy) -> None:
         [sys.executable, "-m", "prep", "run", str(config), "--workers", "1"],
         capture_output=True,
         check=False,
-        env={"PYTHONIOENCODING": "cp1252", "PATH": "", "HOME": str(config.parent), "PYTHONPATH": prep.__path__[0] + "/.."},
+        env={
+            "PYTHONIOENCODING": "cp1252",
+            "PATH": "",
+            "HOME": str(config.parent),
+            "PYTHONPATH": prep.__path__[0] + "/..",
+        },
     )
 
     assert done.returncode == 1

@@ -1,0 +1,106 @@
+"""A folder of clips in place of a table: the paths say what each clip is."""
+
+from __future__ import annotations
+
+import os
+import re
+import unicodedata
+from pathlib import Path
+
+from prep.errors import Problem
+from prep.names import SOUND_SUFFIXES, is_system_file
+from prep.table import Reading, Row, some_of
+
+
+def read_folder(folder: str | Path, pattern: str | None = None, regex: str | None = None) -> Reading:
+    """Read a folder whose paths say what its clips are.
+
+    Args:
+        folder: it and its subfolders are searched; hidden and system files and folders are passed over.
+        pattern: the path below the folder, as "{condition}/{speaker}_{passage}.wav". A {name} stands for
+            one or more characters without "/", and for the same text wherever it stands again; {_} is
+            not kept. A suffix at the end matches in upper and lower case.
+        regex: instead of a pattern, a regular expression with named groups. It must match the whole path.
+
+    Returns:
+        A row for each path that matches, sorted; `file_name` is the path below the folder, and names are
+        matched in composed Unicode form. A path that the pattern reads in two ways is a problem; a sound
+        file that does not match is a notice.
+    """
+    top, name = Path(folder).absolute(), str(folder)
+    try:
+        lazy, greedy = _expressions(pattern, regex)
+    except ValueError as error:
+        return Reading(top, name, problems=(Problem(f"{name}: {pattern or regex!r}", str(error)),))
+    problems: list[Problem] = []
+    rows, unmatched = [], []
+    for path in _walk(top, problems):
+        file_name = path.relative_to(top).as_posix()
+        composed = unicodedata.normalize("NFC", file_name)
+        match = lazy.fullmatch(composed)
+        if match is None:
+            if path.suffix.lower() in SOUND_SUFFIXES:
+                unmatched.append(Problem(file_name, "does not match the pattern", "it is left out"))
+            continue
+        values = match.groupdict(default="")
+        other = greedy.fullmatch(composed)
+        if other and other.groupdict(default="") != values:
+            what = f"the pattern reads it as {values} or {other.groupdict()}"
+            problems.append(Problem(file_name, what, "tell the parts apart, or write a regex"))
+        rows.append(Row(file_name, path, {"file_name": file_name, **values}, where=file_name))
+    if not rows and not problems:
+        problems.append(Problem(name, f"no file matches {pattern or regex!r}", "see the files left out"))
+    return Reading(top, name, tuple(rows), tuple(problems), tuple(some_of(unmatched, name)))
+
+
+def _expressions(pattern: str | None, regex: str | None) -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """Return two expressions, in which the early names of a pattern take as little or as much as they can.
+
+    Raises:
+        ValueError: neither or both are given, or they are not well formed.
+    """
+    if (pattern is None) == (regex is None):
+        raise ValueError("give either a pattern or a regex")
+    try:
+        lazy, greedy = (re.compile(regex or _translated(pattern or "", some)) for some in ("[^/]+?", "[^/]+"))
+    except re.error as error:
+        raise ValueError(f"not a regular expression: {error}") from error
+    if not lazy.groupindex or "file_name" in lazy.groupindex:
+        raise ValueError("name columns, but not file_name, as in {condition}/{speaker}_{passage}.wav")
+    return lazy, greedy
+
+
+def _translated(pattern: str, some: str) -> str:
+    """Translate a pattern; `some` is the expression that a {name} stands for."""
+    suffix = re.search(r"(\.\w+)?$", pattern)
+    end = suffix.start() if suffix else len(pattern)
+    expression = ""
+    seen = set()
+    for literal, name in re.findall(r"([^{}]+)|\{(\w+)\}|[{}]", unicodedata.normalize("NFC", pattern[:end])):
+        if literal:
+            expression += re.escape(literal)
+        elif not name.isidentifier():
+            raise ValueError("a brace has no partner, or a name other characters than letters, digits and _")
+        elif name == "_":
+            expression += some
+        else:
+            expression += f"(?P={name})" if name in seen else f"(?P<{name}>{some})"
+            seen.add(name)
+    return expression + f"(?i:{re.escape(pattern[end:])})"
+
+
+def _walk(top: Path, problems: list[Problem]) -> list[Path]:
+    """Return the files below a folder that a person put there, each real folder once, in sorted order."""
+
+    def unreadable(error: OSError) -> None:
+        problems.append(Problem(str(error.filename), f"cannot be read: {error.strerror}", "mend it or remove it"))
+
+    paths = []
+    seen = set()
+    for root, folders, files in os.walk(top, onerror=unreadable, followlinks=True):
+        real = os.path.realpath(root)
+        # Links may loop. A folder reached a second time is not entered again.
+        folders[:] = [] if real in seen else sorted(name for name in folders if not name.startswith("."))
+        paths += [Path(root, name) for name in files if real not in seen and not is_system_file(name)]
+        seen.add(real)
+    return sorted(paths)
