@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from prep.separability import TOLD_APART, Observations, compare
+from prep.design import Observations
+from prep.separability import compare
+from prep.verdict import TOLD_APART
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -12,8 +12,8 @@ from prep.commands import COMMANDS
 from prep.errors import PrepError
 
 EPILOG = (
-    "Exit codes: 0 done; 1 done, with clips rejected or failed, or an audit limit passed; "
-    "2 usage; 3 config or table; 4 nothing usable."
+    "Exit codes: 0 done; 1 done, but clips were rejected or failed; 2 usage; "
+    "3 config or table, or a promise that the clips cannot keep; 4 nothing usable."
 )
 
 

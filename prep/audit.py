@@ -16,20 +16,12 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from prep.errors import RefusedError
-from prep.separability import (
-    Observations,
-    UndefinedError,
-    auc,
-    compare,
-    crossvalidated_scores,
-    describe,
-    hodges_lehmann,
-    matched_differences,
-    shift_interval,
-    train,
-    walsh_median,
-)
+from prep.auc import auc
+from prep.design import Observations
+from prep.errors import RefusedError, UndefinedError
+from prep.logistic import crossvalidated_scores, train
+from prep.separability import compare, describe
+from prep.shift import hodges_lehmann, matched_differences, shift_interval, walsh_median
 from prep.split import draw_split
 
 if TYPE_CHECKING:
@@ -75,6 +67,7 @@ def audit_columns(study: Study, entries: Sequence[Entry], cues: Sequence[Cue]) -
         **dict.fromkeys(("sources", "before", "after", "after_retrained", "delivered")),
     }
     scorers = {cue.NAME: _Scorer(cue, study.compare, compared) for cue in audited}
+    audit["features"] = _feature_aucs(study.compare, compared, audited)
     audit["sources"] = _described(study.compare, compared, "source", scorers)
     if any("release" in entry.rendered for entry in compared):
         audit["delivered"] = _described(study.compare, compared, "release", scorers)
@@ -274,6 +267,19 @@ def _tested(
         seed=study.audit.seed,
     )
     return {name: separation.model_dump(mode="json") for name, separation in tested.items()}
+
+
+def _feature_aucs(compare_: Compare, entries: Sequence[Entry], cues: Sequence[Cue]) -> dict[str, dict[str, Any]]:
+    """Return, for each cue of several numbers, the AUC of each number over the delivered clips (else the sources)."""
+    rendering: Rendering = "release" if any("release" in entry.rendered for entry in entries) else "source"
+    observations = observations_of(compare_, entries)
+    found = {}
+    for cue in cues:
+        if len(cue.FEATURES) > 1:
+            features = _features(cue, [_values(entry, rendering) for entry in entries])
+            columns = {feature.name: features[:, place] for place, feature in enumerate(cue.FEATURES)}
+            found[cue.NAME] = {name: described.auc for name, described in describe(columns, observations).items()}
+    return found
 
 
 def _retrained(study: Study, entries: Sequence[Entry], rendering: Rendering, cues: Sequence[Cue]) -> dict[str, Any]:

@@ -70,7 +70,7 @@ def order_problems(steps: Sequence[Step]) -> list[tuple[int | None, str, str]]:
     problems += [
         (index, f"{step.NAME} is one gain for the whole set, so it cannot be for some rows only", "take `only` out")
         for index, step in enumerate(steps)
-        if isinstance(step, Stage) and step.LEVEL and step.FITS_ON == "every clip" and step.only
+        if isinstance(step, Stage) and step.LEVEL and step.with_margin(0.0) is None and step.only
     ]
     if encoders and steps[encoders[-1]].model_dump().get("codec") == "copy" and len(steps) > 1:
         problems.append(
@@ -82,7 +82,7 @@ def order_problems(steps: Sequence[Step]) -> list[tuple[int | None, str, str]]:
         )
     seen: dict[str, int] = {}
     for index, step in enumerate(steps):
-        if isinstance(step, Stage) and step.NAME in seen and step.FITS_ON != "nothing":
+        if isinstance(step, Stage) and step.NAME in seen and step.fits_on() != "nothing":
             problems.append((index, f"{step.NAME} is there twice", "keep one: the second would undo the first"))
         seen.setdefault(step.NAME, index)
     return problems

@@ -19,7 +19,7 @@ from prep.folder import read_folder
 from prep.rows import check_rows
 from prep.spectrum import highest_tilt_band_hz
 from prep.split import Split, draw_split, read_split
-from prep.stage import Stage
+from prep.stage import Encoder, Stage
 from prep.study import LoadedStudy, load_study
 from prep.table import Reading, Row, read_table
 
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from prep.document import Place
+    from prep.study import Study
 
 
 @dataclass(frozen=True)
@@ -63,18 +64,19 @@ def checked(path: Path) -> Plan:
     """
     loaded = load_study(path)
     reading = _read_rows(loaded)
-    if not reading.problems:
-        reading = check_rows(reading, _needed_columns(loaded))
+    reading = check_rows(reading, _needed_columns(loaded))
+    if reading.rows:
         reading = reading.plus((*_column_problems(loaded, reading.rows), *_place_problems(loaded, reading.rows)))
     if reading.problems:
         raise ConfigError(reading.problems)
     rows = list(reading.rows)
     headers, clip_problems = _headers(rows)
-    problems = list(_band_problems(loaded, headers))
+    problems = [*_band_problems(loaded, headers), *_rate_problems(loaded)]
     if problems:
         raise ConfigError(problems)
     chain = Chain.of(loaded.study.chain)
-    return Plan(loaded, rows, chain, *_split(loaded, rows), headers, clip_problems, list(reading.notices))
+    notices = [*reading.notices, *_notices(loaded, rows, headers)]
+    return Plan(loaded, rows, chain, *_split(loaded, rows), headers, clip_problems, notices)
 
 
 def plan_summary(plan: Plan) -> dict[str, Any]:
@@ -87,7 +89,10 @@ def plan_summary(plan: Plan) -> dict[str, Any]:
         "clips": len(plan.rows),
         "clips_by_condition": dict(sorted(Counter(row.columns.get(column, "") for row in stimuli).items())),
         "clips_by_role": dict(sorted(Counter(row.role for row in plan.rows).items())),
-        "rates": dict(sorted(Counter(header.rate for header in plan.headers.values()).items())),
+        "rates_by_condition": {
+            condition: dict(sorted(Counter(plan.headers[row.file_name].rate for row in held).items()))
+            for condition, held in _by_condition(plan.rows, column, plan.headers).items()
+        },
         "split": split_record(plan),
         "chain": [
             {step.NAME: step.model_dump(mode="json", exclude_none=True)}
@@ -196,14 +201,87 @@ def _headers(rows: Sequence[Row]) -> tuple[dict[str, audio.Header], list[Problem
 def _band_problems(loaded: LoadedStudy, headers: dict[str, audio.Header]) -> Iterator[Problem]:
     """Yield that the set is too narrow for the band its tilt is measured in."""
     study = loaded.study
-    users = [item for item in (*study.chain, *study.cues()) if "tilt_band_hz" in type(item).model_fields]
     low, high = study.tilt_band_hz
     narrow = {name: header.rate for name, header in headers.items() if highest_tilt_band_hz(header.rate) < high}
-    if users and narrow:
+    if narrow and _tilt_is_measured(study):
         name, rate = min(narrow.items(), key=lambda item: item[1])
         what = f"{low:g} to {high:g} Hz is wider than {len(narrow)} of the clips; the narrowest is {name} at {rate} Hz"
         todo = f"set tilt_band_hz: [{low:g}, {highest_tilt_band_hz(rate):.0f}] for the whole study, or leave them out"
         yield Problem(loaded.document.where(("tilt_band_hz",)), what, todo)
+
+
+def _rate_problems(loaded: LoadedStudy) -> Iterator[Problem]:
+    """Yield that the delivered rate cannot hold the band in which tilt is measured again after decoding."""
+    study, encoder = loaded.study, loaded.study.chain[-1]
+    rate = encoder.target()[0] if isinstance(encoder, Encoder) else None
+    high = study.tilt_band_hz[1]
+    if rate is not None and highest_tilt_band_hz(rate) < high and _tilt_is_measured(study):
+        what = (
+            f"{rate} Hz cannot hold the tilt band up to {high:g} Hz, so tilt could not be proven on what is delivered"
+        )
+        todo = (
+            f"deliver at a higher rate, or set tilt_band_hz up to {highest_tilt_band_hz(rate):.0f} for the whole study"
+        )
+        place = ("chain", len(study.chain) - 1, encoder.NAME, "rate")
+        yield Problem(loaded.document.where(place), what, todo)
+
+
+def _notices(loaded: LoadedStudy, rows: Sequence[Row], headers: dict[str, audio.Header]) -> Iterator[Problem]:
+    """Yield what a researcher should know before the work: it stops nothing."""
+    compare, document = loaded.study.compare, loaded.document
+    if compare is None:
+        return
+    sides = _by_condition(rows, compare.column, headers)
+    for condition, held in sides.items():
+        if condition not in (compare.a, compare.b):
+            what = f"{len(held)} clips with {compare.column} {condition or '(empty)'} are delivered but not compared"
+            yield Problem(document.where(("compare",)), what)
+    a, b = (sides.get(side, []) for side in (compare.a, compare.b))
+    cells = [{tuple(row.columns.get(name, "") for name in compare.match) for row in side} for side in (a, b)]
+    for condition, held, other in ((compare.a, a, cells[1]), (compare.b, b, cells[0])):
+        alone = [row for row in held if tuple(row.columns.get(name, "") for name in compare.match) not in other]
+        if compare.match and alone:
+            what = f"{len(alone)} of {len(held)} clips of {condition} have no match, as {alone[0].file_name}"
+            yield Problem(
+                document.where(("compare", "match")), what, "a correction is then fitted on all clips, unmatched"
+            )
+    rates = [sorted(headers[row.file_name].rate for row in side) for side in (a, b)]
+    if all(rates) and (rates[0][-1] < rates[1][0] or rates[1][-1] < rates[0][0]):
+        told = " and ".join(
+            f"{name} {held[0]} to {held[-1]} Hz" for name, held in zip((compare.a, compare.b), rates, strict=True)
+        )
+        what = (
+            f"the sources' rates tell the conditions apart ({told}); conversion to one rate does not undo the bandwidth"
+        )
+        yield Problem(document.where(("clips",)), what, "bring sources of one rate, or say so in the paper")
+    yield from _copied_format_notices(loaded, sides, headers)
+
+
+def _copied_format_notices(
+    loaded: LoadedStudy, sides: dict[str, list[Row]], headers: dict[str, audio.Header]
+) -> Iterator[Problem]:
+    """Yield that copied files differ in format by condition, which their names then tell."""
+    if loaded.study.chain[-1].model_dump().get("codec") != "copy":
+        return
+    formats = {name: sorted({headers[row.file_name].container for row in held}) for name, held in sides.items() if held}
+    if len({tuple(kinds) for kinds in formats.values()}) > 1:
+        told = "; ".join(f"{name}: {', '.join(kinds)}" for name, kinds in formats.items())
+        what = f"copied files keep their formats, and these differ by condition ({told}): names and sizes tell it"
+        yield Problem(loaded.document.where(("chain",)), what, "encode to one format")
+
+
+def _by_condition(rows: Sequence[Row], column: str, headers: dict[str, audio.Header]) -> dict[str, list[Row]]:
+    """Return the stimuli that have a header by condition, in alphabetical order."""
+    found: dict[str, list[Row]] = {}
+    for row in rows:
+        if row.role == "stimulus" and row.file_name in headers:
+            found.setdefault(row.columns.get(column, ""), []).append(row)
+    return dict(sorted(found.items()))
+
+
+def _tilt_is_measured(study: Study) -> bool:
+    """Say whether a stage or an audited cue has a tilt band."""
+    return any("tilt_band_hz" in type(item).model_fields for item in (*study.chain, *study.cues()))
 
 
 def _split(loaded: LoadedStudy, rows: Sequence[Row]) -> tuple[Split | None, str]:

@@ -3,7 +3,7 @@
 The rule for fewer channels, in this order (every departure from the mean is noted):
 
 1. a channel 60 dB or more below the loudest is dead and is left out;
-2. the rest are averaged;
+2. the rest are averaged, and equal ones give exactly one of them;
 3. channels that cancel each other in that mean by 10 dB or more make the clip unusable.
 
 One channel becomes several by repetition. Rates are converted by soxr (prep.audio.resample).
@@ -68,6 +68,8 @@ def _downmixed(clip: Clip) -> tuple[Clip, Notes]:
     notes: Notes = {"downmixed_channels": clip.channels}
     if not power.any():
         alive[:] = True
+    elif np.array_equal(clip.samples, np.broadcast_to(clip.samples[:, :1], clip.samples.shape)):
+        notes["equal_channels"] = True
     elif not alive.all():
         notes["dead_channels"] = [int(channel) + 1 for channel in np.flatnonzero(~alive)]
     mean = clip.samples[:, alive].mean(axis=1, dtype=np.float64)

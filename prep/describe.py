@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+import json
+from typing import TYPE_CHECKING, Any, get_args
 
 from prep.document import did_you_mean
 from prep.errors import ConfigError, Problem
 from prep.stage import Stage
 from prep.stages import stage_classes
+from prep.study import Section, Study
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pydantic import BaseModel
 
 
 def described_stages(name: str | None = None) -> list[dict[str, Any]]:
@@ -20,6 +27,24 @@ def described_stages(name: str | None = None) -> list[dict[str, Any]]:
     if name is not None and name not in classes:
         raise ConfigError([Problem(name, "no such stage", did_you_mean(name, classes))])
     return [_described(step) for found, step in classes.items() if name in (None, found)]
+
+
+def settings_table() -> str:
+    """Return every setting of a study as a Markdown table: what docs/config.md holds."""
+    rows = ["| setting | default | meaning |", "|---|---|---|", *_settings(Study, "")]
+    return "\n".join(rows) + "\n"
+
+
+def _settings(model: type[BaseModel], above: str) -> Iterator[str]:
+    """Yield a table row for each field of a model and of the models inside it."""
+    for name, field in model.model_fields.items():
+        parts = [field.annotation, *get_args(field.annotation)]
+        inner = next((part for part in parts if isinstance(part, type) and issubclass(part, Section)), None)
+        if inner is not None:
+            yield from _settings(inner, f"{above}{name}.")
+        elif name != "chain":
+            default = "required" if field.is_required() else json.dumps(field.get_default(call_default_factory=True))
+            yield f"| `{above}{name}` | {default} | {field.description or ''} |"
 
 
 def _described(step: Any) -> dict[str, Any]:

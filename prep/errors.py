@@ -6,6 +6,7 @@
     |- NothingUsableError no clip is left to work with (4)
     ClipError             one clip cannot be used; the others go on
     `- AudioError         its file cannot be read as sound
+    UndefinedError        a figure does not exist for these clips; it is left out
 
 A message says where, what, and what to do.
 """
@@ -68,3 +69,7 @@ class ClipError(Exception):
 
 class AudioError(ClipError):
     """The file of a clip cannot be read as sound."""
+
+
+class UndefinedError(ValueError):
+    """A figure does not exist for these clips; the message says why."""

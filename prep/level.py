@@ -1,5 +1,6 @@
-"""Level: loudness and peaks of a clip by ITU-R BS.1770-5, RMS, and gain.
+"""Level: loudness, its range, active speech level, RMS and peaks of a clip, and gain.
 
+Loudness and true peak follow ITU-R BS.1770-5, the loudness range EBU Tech 3342, the active speech level ITU-T P.56.
 Loudness is always measured at 48 kHz, the rate of the standard's own filter coefficients, so that it
 does not depend on the rate a clip happens to have. A level that does not exist is None, never minus
 infinity: silence has no level, and below 0.4 s there is no integrated loudness (RMS is the fallback).
@@ -12,7 +13,7 @@ from __future__ import annotations
 
 import math
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -29,9 +30,21 @@ BLOCK_SECONDS = 0.4
 ABSOLUTE_GATE_LUFS = -70.0
 RELATIVE_GATE_LU = -10.0
 
+RANGE_SECONDS = 3.0
+RANGE_GATE_LU = -20.0
+RANGE_PERCENTILES = (10.0, 95.0)
+
+# ITU-T P.56, 8.3; the thresholds are those of its 16-bit meter.
+ENVELOPE_SECONDS = 0.03
+HANGOVER_SECONDS = 0.2
+MARGIN_DB = 15.9
+_THRESHOLDS_DBOV = db_from_ratio(2.0) * np.arange(-15, 0)
+LOWEST_ACTIVE_LEVEL_DBOV, HIGHEST_ACTIVE_LEVEL_DBOV = _THRESHOLDS_DBOV[[0, -1]] + MARGIN_DB
+
 _RATE_HZ = 48_000
 _HOP_FRAMES = 4_800  # a quarter of a block: 75 % overlap
 _HOPS_PER_BLOCK = 4
+_HOPS_PER_RANGE_WINDOW = 30  # 2.9 s overlap
 _OFFSET_DB = -0.691  # BS.1770-5 Annex 1, equation 2
 _TRUE_PEAK_FACTOR = 4  # BS.1770-5 Annex 2
 _TRUE_PEAK_RATE_HZ = 192_000
@@ -56,14 +69,7 @@ def block_powers(clip: Clip) -> Signal:
     Raises:
         ClipError: a sample is not finite, or there are more channels than the standard's 5.1.
     """
-    weighted = _k_weighted(clip)
-    count = len(weighted) // _HOP_FRAMES
-    if count < _HOPS_PER_BLOCK:
-        return np.empty(0)
-    hops = weighted[: count * _HOP_FRAMES].reshape(count, _HOP_FRAMES, clip.channels)
-    power = np.square(hops).mean(axis=1) @ _WEIGHTS[clip.channels]
-    blocks: Signal = np.lib.stride_tricks.sliding_window_view(power, _HOPS_PER_BLOCK).mean(axis=1)
-    return blocks
+    return _window_powers(clip, _HOPS_PER_BLOCK)
 
 
 def pooling_powers(clip: Clip) -> Signal:
@@ -85,11 +91,8 @@ def gated_lufs(powers: Signal) -> Lufs | None:
 
     BS.1770-5 Annex 1, equations 4 to 7: absolute gate -70 LUFS, then relative gate -10 LU.
     """
-    audible = powers[powers > _power_from_lufs(ABSOLUTE_GATE_LUFS)]
-    if len(audible) == 0:
-        return None
-    kept = audible[audible > audible.mean() * 10.0 ** (RELATIVE_GATE_LU / 10.0)]
-    return _OFFSET_DB + db_from_power(float(kept.mean()))
+    kept = _gated(powers, RELATIVE_GATE_LU)
+    return _OFFSET_DB + db_from_power(float(kept.mean())) if len(kept) else None
 
 
 def integrated_lufs(clip: Clip) -> Lufs | None:
@@ -99,6 +102,26 @@ def integrated_lufs(clip: Clip) -> Lufs | None:
         ClipError: as `block_powers`.
     """
     return gated_lufs(block_powers(clip))
+
+
+def loudness_range_lu(clip: Clip) -> Decibels | None:
+    """Return the loudness range; None below 3 s and for silence (no 3 s window above -70 LUFS).
+
+    EBU Tech 3342 (2023), 3.1: from the 10th to the 95th percentile of the loudness of 3 s windows, ten a second,
+    under an absolute gate of -70 LUFS and a relative one of -20 LU; percentiles between two windows are
+    interpolated. Only whole windows count. The 1.5 s of silence that the document's MATLAB code asks for after a
+    file are left out, as libebur128 does: in a clip of a few seconds that silence would be most of the range.
+
+    A short clip has few windows, most of them shared: the range grows with the length, from 0 at 3 s.
+
+    Raises:
+        ClipError: as `block_powers`.
+    """
+    kept = _gated(_window_powers(clip, _HOPS_PER_RANGE_WINDOW), RANGE_GATE_LU)
+    if len(kept) == 0:
+        return None
+    low, high = np.percentile(10.0 * np.log10(kept), RANGE_PERCENTILES)
+    return float(high - low)
 
 
 def set_loudness(powers: Sequence[Signal]) -> Lufs | None:
@@ -130,6 +153,59 @@ def amplified(powers: Sequence[Signal], gain_db: Decibels) -> list[Signal]:
     return [clip_powers * ratio_from_db(gain_db) ** 2 for clip_powers in powers]
 
 
+class ActiveLevel(NamedTuple):
+    """Level of the speech in a clip, its pauses left out, and the share of the time that is speech.
+
+    0 dBov is the RMS of a full-scale square wave; a full-scale sine has -3.01 dBov.
+    """
+
+    active_level_dbov: Decibels
+    activity_percent: float
+
+
+def active_level(clip: Clip) -> ActiveLevel | None:
+    """Return the active speech level and the activity of the mean of the channels, its DC taken out.
+
+    ITU-T P.56 (12/2011), method B. A frame is active where the envelope reached a threshold within the last
+    200 ms; the threshold sought lies 15.9 dB under the RMS level of the active frames. It is interpolated in
+    dB between two of 15 thresholds, a factor of two apart, from 2^-15 to 2^-1 of full scale. The figures
+    therefore move a little with the gain: on 156 real clips by 0.02 dB and 0.3 points (median), 0.15 dB and 3
+    points (95th percentile), and not at all over a whole factor of two.
+
+    Returns:
+        None below 0.2 s, which holds no pause that the meter could see; below -74.4 dBov and above 9.9 dBov,
+        where the threshold sought lies outside the 15; and for a click, whose envelope stays under it.
+
+    Raises:
+        ClipError: a sample is not finite.
+    """
+    signal = _finite_samples(clip).mean(axis=1)
+    if clip.seconds < HANGOVER_SECONDS:
+        return None
+    signal -= signal.mean()
+    energy = float(np.square(signal).sum())
+    held = _held_envelope(signal, clip.rate)
+    active = [np.count_nonzero(held >= ratio_from_db(threshold)) for threshold in _THRESHOLDS_DBOV]
+    levels_dbov = np.array([db_from_power(energy / frames) if frames else math.inf for frames in active])
+    margins_db = levels_dbov - _THRESHOLDS_DBOV
+    above = int(np.argmax(margins_db <= MARGIN_DB))
+    if above == 0:  # the first of all, or none
+        return None
+    around = [above, above - 1]
+    level_dbov = float(np.interp(MARGIN_DB, margins_db[around], levels_dbov[around]))
+    return ActiveLevel(level_dbov, 100.0 * energy / clip.frames / ratio_from_db(level_dbov) ** 2)
+
+
+def why_no_active_level(clip: Clip) -> str:
+    """Return in words why a clip has no active level, and what to do."""
+    if clip.seconds < HANGOVER_SECONDS:
+        return f"it lasts {clip.seconds:.3f} s, and an active level needs {HANGOVER_SECONDS:g} s; use a longer clip"
+    return (
+        f"with its channels mixed and its DC out it is silent, a click, or outside {LOWEST_ACTIVE_LEVEL_DBOV:.1f} "
+        f"to {HIGHEST_ACTIVE_LEVEL_DBOV:.1f} dBov, so it has no active level; replace it"
+    )
+
+
 def rms_dbfs(clip: Clip) -> Decibels | None:
     """Return the RMS level over frames and channels; None for silence.
 
@@ -157,19 +233,64 @@ def true_peak_dbtp(clip: Clip) -> Decibels | None:
     Raises:
         ClipError: a sample is not finite.
     """
-    import soxr
-
     samples = _finite_samples(clip)
-    if samples.size == 0:
-        return None
-    # Even, so that the point halfway between two samples, where the most is hidden, is one of the points.
-    factor = max(_TRUE_PEAK_FACTOR, 2 * math.ceil(_TRUE_PEAK_RATE_HZ / clip.rate / 2))
-    return _level(max(_peak(samples), _peak(soxr.resample(samples, clip.rate, clip.rate * factor))))
+    return _level(max(_peak(samples), _peak(_oversampled(samples, clip.rate)))) if samples.size else None
+
+
+def frame_peaks(clip: Clip) -> Signal:
+    """Return the highest true peak, over all channels, less than a sample away from each frame, (frames,).
+
+    Full scale is 1. A peak between two frames counts for both. Oversampled as in `true_peak_dbtp`.
+
+    Raises:
+        ClipError: a sample is not finite.
+    """
+    samples = _finite_samples(clip)
+    points = np.abs(_oversampled(samples, clip.rate)).max(axis=1).reshape(clip.frames, -1)
+    after = np.maximum(points.max(axis=1), np.abs(samples).max(axis=1))
+    before = np.concatenate([after[:1], after[:-1]])
+    peaks: Signal = np.maximum(before, after)
+    return peaks
 
 
 def gain(clip: Clip, gain_db: Decibels) -> Clip:
     """Return the clip times one factor."""
     return clip.with_samples(clip.samples * np.float32(ratio_from_db(gain_db)))
+
+
+def _window_powers(clip: Clip, hops_per_window: int) -> Signal:
+    """Return the K-weighted power of each whole window of so many 100 ms, one every 100 ms, shape (windows,)."""
+    weighted = _k_weighted(clip)
+    count = len(weighted) // _HOP_FRAMES
+    if count < hops_per_window:
+        return np.empty(0)
+    hops = weighted[: count * _HOP_FRAMES].reshape(count, _HOP_FRAMES, clip.channels)
+    power = np.square(hops).mean(axis=1) @ _WEIGHTS[clip.channels]
+    windows: Signal = np.lib.stride_tricks.sliding_window_view(power, hops_per_window).mean(axis=1)
+    return windows
+
+
+def _gated(powers: Signal, relative_gate_lu: Decibels) -> Signal:
+    """Return the powers that pass the absolute gate, and then a gate relative to their mean."""
+    audible = powers[powers > _power_from_lufs(ABSOLUTE_GATE_LUFS)]
+    if len(audible) == 0:
+        return audible
+    kept: Signal = audible[audible > audible.mean() * 10.0 ** (relative_gate_lu / 10.0)]
+    return kept
+
+
+def _held_envelope(signal: Signal, rate: int) -> Signal:
+    """Return the envelope of a signal (frames,) by P.56, 8.2, each value held for the hangover, shape (frames,)."""
+    from scipy.ndimage import maximum_filter1d
+    from scipy.signal import sosfilt
+
+    pole = math.exp(-1.0 / (rate * ENVELOPE_SECONDS))
+    smoothing = [1.0 - pole, 0.0, 0.0, 1.0, -pole, 0.0]
+    envelope = sosfilt([smoothing, smoothing], np.abs(signal))
+    # The hangover counts a frame as active where the envelope was over the threshold in the 200 ms before it.
+    frames = math.ceil(HANGOVER_SECONDS * rate) + 1
+    held: Signal = maximum_filter1d(envelope, frames, mode="constant", origin=(frames - 1) // 2)
+    return held
 
 
 def _k_weighted(clip: Clip) -> Signal:
@@ -211,6 +332,16 @@ def _finite_samples(clip: Clip) -> Signal:
         frame = int(np.argmin(finite.all(axis=1)))
         raise ClipError(f"its frame {frame} is not a finite number; replace the file")
     return clip.samples.astype(np.float64)
+
+
+def _oversampled(samples: Signal, rate: int) -> Signal:
+    """Return samples (frames, channels) at `factor` times their rate, (frames * factor, channels)."""
+    import soxr
+
+    # Even, so that the point halfway between two samples, where the most is hidden, is one of the points.
+    factor = max(_TRUE_PEAK_FACTOR, 2 * math.ceil(_TRUE_PEAK_RATE_HZ / rate / 2))
+    oversampled: Signal = soxr.resample(samples, rate, rate * factor)
+    return oversampled
 
 
 def _power_from_lufs(lufs: Lufs) -> float:

@@ -85,7 +85,7 @@ class Branch:
 
     def learns(self, stage: Stage[Any, Any], entry: Entry) -> bool:
         """Say whether a stage may learn from a clip in this branch."""
-        return stage.FITS_ON == "every clip" or (entry.stimulus and entry.half in self.label_halves)
+        return stage.fits_on() == "every clip" or (entry.stimulus and entry.half in self.label_halves)
 
     def treatments(self, chain: Chain, row: Row, count: int) -> tuple[Treatment, ...]:
         """Return the first `count` stages that treat a row, with their fits."""
@@ -255,7 +255,7 @@ class Runner:
             peak = entry.rendered["release"]["cues"]["peak"].get("true_peak_dbtp")
             if peak is None or peak <= ceiling:
                 continue
-            if level.FITS_ON == "every clip":
+            if level.with_margin(0.0) is None:
                 more_db = peak - ceiling + 0.01
                 raise RefusedError(
                     f"{entry.row.file_name}: {level.NAME}: reaches {peak:.2f} dBTP once encoded, over the ceiling of "
@@ -270,13 +270,13 @@ def branches_of(study: Study, entries: Iterable[Entry], chain: Chain) -> list[Br
     halves: frozenset[Half | None] = frozenset({"fit", "held-out", None})
     fit_only: frozenset[Half | None] = frozenset({"fit"})
     split = any(entry.half is not None for entry in entries)
-    learns = any(stage.FITS_ON == "labels" for stage in chain.stages)
+    learns = any(stage.fits_on() == "labels" for stage in chain.stages)
     release = Branch("release", fit_only if split and study.heldout.release == "fit split" else halves)
     return [Branch("evidence", fit_only), release] if split and learns else [release]
 
 
 def _fitted_places(chain: Chain) -> list[int]:
-    return [place for place, stage in enumerate(chain.stages) if stage.FITS_ON != "nothing"]
+    return [place for place, stage in enumerate(chain.stages) if stage.fits_on() != "nothing"]
 
 
 def _key(ask: Ask) -> str:

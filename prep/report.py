@@ -122,33 +122,61 @@ def _levels(record: Record) -> str:
 
 
 def _fits(record: Record) -> str:
-    """Tell what each fitted stage learned, from the fit split and from all clips."""
-    rows = []
-    for stage, released in record["fits"]["release"].items():
-        evidence = record["fits"]["evidence"].get(stage, {})
-        for name, value in released.items():
-            rows.append((stage, name, _figure(evidence.get(name)), _figure(value)))
+    """Tell what each fitted stage learned, in the run that is the evidence and as released."""
+    rows = [
+        (stage, name, _figure(record["fits"]["evidence"].get(stage, {}).get(name)), _figure(value))
+        for stage, released in record["fits"]["release"].items()
+        for name, value in released.items()
+    ]
     if not rows:
         return ""
-    text = "## Fits\n\n" + _table(("stage", "value", "evidence (fit split)", "released"), rows)
-    for stage, fit in record["fits"]["release"].items():
-        if fit.get("capped"):
-            text += f"\n\n**The cap bit:** {_capped_sentence(stage, fit)}"
+    capped = [
+        f"**The cap bit:** {_capped_sentence(stage, fit)}"
+        for stage, fit in record["fits"]["release"].items()
+        if fit.get("capped")
+    ]
+    warnings = [f"**{warning}**" for warning in _no_better(record)]
+    table = _table(("stage", "value", "evidence run", "released"), rows)
+    parts = ["## Fits", table, *capped, *_shifts(record), *_stability(record), *warnings]
+    return "\n\n".join(parts)
+
+
+def _shifts(record: Record) -> Iterable[str]:
+    """Tell the difference that a correction is for, with its interval: what may remain."""
     for stage, shifts in record["fit_intervals"].items():
         for kind, shift in shifts.items():
-            interval = (
-                f", 90 % interval {shift['low']:+.2f} to {shift['high']:+.2f}" if shift["low"] is not None else ""
-            )
-            none = "" if interval else " (too few units for an interval)"
-            text += f"\n\n{stage}: {kind} difference of the sources {shift['shift']:+.3f}{interval}{none}."
+            told = f"{stage}: {kind} difference of the sources {shift['shift']:+.3f}"
+            if shift["low"] is None:
+                yield f"{told} (too few units for an interval)."
+                continue
+            holds = " The interval holds 0: the sources may not differ." if shift["low"] <= 0 <= shift["high"] else ""
+            yield f"{told}, 90 % interval {shift['low']:+.2f} to {shift['high']:+.2f}.{holds}"
+
+
+def _stability(record: Record) -> Iterable[str]:
+    """Tell how far the held-out figure would have moved with another split."""
     for stage, spread in record["stability"].items():
         if spread:
-            text += (
-                f"\n\n{stage}: had the split been drawn otherwise, the held-out AUC of {spread['cue']} after "
+            yield (
+                f"{stage}: had the split been drawn otherwise, the held-out AUC of {spread['cue']} after "
                 f"the correction would have been {spread['auc_p5']:.2f} to {spread['auc_p95']:.2f} (5th to 95th percentile of "
                 f"{spread['splits']} splits, foreseen before encoding; a figure of stability, not a test)."
             )
-    return text
+
+
+def _no_better(record: Record) -> Iterable[str]:
+    """Say of each corrected cue that held-out clips are no closer to chance after the correction."""
+    audit = record["audit"]
+    for stage, spread in record["stability"].items():
+        if not (spread and audit and audit["after"]):
+            continue
+        before, after = (audit[column].get(spread["cue"], {}) for column in ("before", "after"))
+        apart = [column.get("separation") for column in (before, after)]
+        if None not in apart and apart[1] >= apart[0] > 0:
+            yield (
+                f"On held-out clips {stage} brought {spread['cue']} no closer to chance: "
+                f"AUC {before['auc']:.3f} before, {after['auc']:.3f} after."
+            )
 
 
 def _cues(record: Record) -> str:
@@ -167,8 +195,8 @@ def _cues(record: Record) -> str:
                 name,
                 *(_figure(found[column].get("auc")) for column in ("sources", "before", "after")),
                 _interval(tested),
-                _figure(tested.get("p")),
-                _figure(tested.get("p_familywise")),
+                _p(tested.get("p")),
+                _p(tested.get("p_familywise")),
                 _figure(found["delivered"].get("auc")),
                 _figure(found["delivered"].get("auc_matched")),
                 tested.get("verdict", "descriptive only"),
@@ -186,30 +214,62 @@ def _cues(record: Record) -> str:
         "matched",
         "verdict",
     )
-    text = (
-        f"## Cues\n\n{_attainable(audit)}"
-        f"AUC is the probability that a clip of {audit['b']} has the higher value than one of {audit['a']}. "
-        "*Sources* and *delivered* are over all clips and descriptive; *before* and *after* are over held-out clips, "
-        "*after* with corrections that never saw them; *matched* is inside matched cells, over delivered clips. "
-        "p belongs to *after*.\n\n" + _table(head, rows)
-    )
-    for name, tested in (audit["after"] or {}).items():
-        text += f"\n\n**{name}:** {tested['verdict_text']}."
-        text += "".join(f" {warning}." for warning in tested["warnings"])
-    return text
+    parts = [
+        "## Cues",
+        _attainable(audit),
+        (
+            f"AUC is the probability that a clip of {audit['b']} has the higher value than one of {audit['a']}. "
+            "*Sources* and *delivered* are over all clips and descriptive; *before* and *after* are over held-out "
+            "clips, *after* with corrections that never saw them; *matched* is inside matched cells, over delivered "
+            "clips. p and interval belong to *after*. *Not settled* is no pass: it says that these clips cannot tell."
+        ),
+        _table(head, rows),
+        *_score_notes(audit),
+        *_common_warnings(audit),
+        # What a claim of equality would take is said once, above.
+        *(
+            f"**{name}:** {tested['verdict_text'].split('; the claim')[0]}."
+            for name, tested in (audit["after"] or {}).items()
+        ),
+    ]
+    return "\n\n".join(part for part in parts if part)
+
+
+def _score_notes(audit: Mapping[str, Any]) -> Iterable[str]:
+    """Say of each cue of several numbers that its AUC is that of a score, and give each number's own."""
+    for name, definition in audit["cues"].items():
+        if len(definition["features"]) > 1 and audit["after"]:
+            own = audit["features"][name]
+            figures = ", ".join(f"{feature} {_figure(auc)}" for feature, auc in own.items())
+            yield (
+                f"{name} is scored by a classifier over its numbers, trained on the fit split of the sources; its AUC "
+                f"is that of the score. Each number's own AUC over the delivered clips: {figures}."
+            )
+
+
+def _common_warnings(audit: Mapping[str, Any]) -> Iterable[str]:
+    """Say each warning once, with the cues it is for where it is not for all."""
+    tested = audit["after"] or {}
+    holders: dict[str, list[str]] = {}
+    for name, item in tested.items():
+        for warning in item["warnings"]:
+            holders.setdefault(warning, []).append(name)
+    for warning, names in holders.items():
+        whose = "" if len(names) == len(tested) else f" ({', '.join(names)})"
+        yield f"Note{whose}: {warning}."
 
 
 def _attainable(audit: Mapping[str, Any]) -> str:
     """Say first what so many units can show at all."""
     tested = [item for item in (audit["after"] or {}).values() if item["smallest_p"] is not None]
     if not tested:
-        return "The clips have no units to exchange, so nothing is tested: all figures are descriptive.\n\n"
+        return "Nothing is tested: the table names no units, or there is no held-out half. All figures are descriptive."
     first = max(tested, key=lambda item: item["smallest_p"])
     enough = "" if first["smallest_p"] <= 0.05 else ", so no difference can be settled here, whatever the figures say"
     return (
         f"The held-out half has {first['units_a']} units of {audit['a']} and {first['units_b']} of {audit['b']} "
         f"({audit['unit']}). The smallest p they can give is {first['smallest_p']:.3g}{enough}. A claim that a cue "
-        f"cannot tell the conditions apart would take about {first['units_needed']} a side.\n\n"
+        f"cannot tell the conditions apart would take about {first['units_needed']} a side."
     )
 
 
@@ -236,8 +296,25 @@ def _level_sentences(record: Record) -> Iterable[str]:
             "level differences between clips were left as they were."
         )
     if "clip_loudness" in record["chain"]:
-        target = next(step["clip_loudness"] for step in record["config"]["chain"] if "clip_loudness" in step)
-        yield f"Each clip was brought to {target['target_lufs']:g} LUFS by a gain of its own."
+        yield f"Each clip was brought to {_clip_target(record)} by a gain of its own{_limiting(record)}."
+
+
+def _clip_target(record: Record) -> str:
+    """Return the level that each clip was brought to, in words."""
+    step = next(step["clip_loudness"] for step in record["config"]["chain"] if "clip_loudness" in step)
+    target = record["fits"]["release"].get("clip_loudness", step)
+    lufs = target.get("target_lufs")
+    level = f"{lufs:.4g} LUFS" if lufs is not None else f"an active speech level of {target['target_dbov']:.4g} dBov"
+    return f"{level}, the median of the clips with {_selection(step['median_of'])}," if "median_of" in step else level
+
+
+def _limiting(record: Record) -> str:
+    """Return what the limiter did to the delivered clips, in words; empty where it did nothing."""
+    notes = [clip["stages"].get("clip_loudness", {}) for clip in record["clips"] if clip["status"] == "delivered"]
+    reductions = [note["limited_db"] for note in notes if note.get("limited_db")]
+    if not reductions:
+        return ""
+    return f"; a limiter held the peaks of {len(reductions)} of them, by {max(reductions):.1f} dB at most"
 
 
 def _tilt_sentences(record: Record) -> Iterable[str]:
@@ -249,7 +326,7 @@ def _tilt_sentences(record: Record) -> Iterable[str]:
     evidence = record["fits"]["evidence"]["tilt_eq"]
     held = " (fitted on the fit split alone: " + f"{evidence['shift_db_per_octave']:+.2f})" if record["split"] else ""
     yield (
-        f"Long-term spectral tilt was equalised by one straight line applied to the clips with {adjusted}, the same "
+        f"Long-term spectral tilt was adjusted by one straight line applied to the clips with {adjusted}, the same "
         f"for every speaker: {fit['applied_db_per_octave']:+.2f} dB/octave, the {fit['method']} Hodges-Lehmann "
         f"difference to the clips with {_selection(step['towards'])}{held}."
     )
@@ -268,15 +345,30 @@ def _audit_sentences(record: Record) -> Iterable[str]:
     audit = record["audit"]
     if audit is None or not audit["after"]:
         return
-    for name, after in audit["after"].items():
-        if name not in {"tilt", "loudness"}:
-            continue
-        before, delivered = audit["before"][name], audit["delivered"][name]
+    tested = [item for item in audit["after"].values() if item["smallest_p"] is not None]
+    if tested:
+        most = max(tested, key=lambda item: item["smallest_p"])
         yield (
-            f"For {name}, the area under the ROC curve ({audit['b']} above {audit['a']}) on held-out clips was "
-            f"{_figure(before['auc'])} before and {_figure(after['auc'])} after ({after['verdict']}), and "
-            f"{_figure(delivered['auc'])} over the delivered clips."
+            f"Cues were judged on held-out clips of {most['units_a']} ({audit['a']}) and {most['units_b']} "
+            f"({audit['b']}) {audit['unit']} units, by permutation of whole units; "
+            f"no p below {most['smallest_p']:.3g} was possible."
         )
+    corrected = {spread["cue"] for spread in record["stability"].values() if spread}
+    for name in sorted(corrected & audit["after"].keys()):
+        before, after, delivered = (audit[column][name] for column in ("before", "after", "delivered"))
+        yield (
+            f"For {name}, the area under the ROC curve ({audit['b']} above {audit['a']}) was "
+            f"{_figure(before['auc'])} before and {_figure(after['auc'])} after ({_verdict(after)}), and "
+            f"{_figure(delivered['auc'])} over all delivered clips."
+        )
+    others = [f"{name} {_figure(after['auc'])} ({_verdict(after)})" for name, after in audit["after"].items()]
+    others = [text for text, name in zip(others, audit["after"], strict=True) if name not in corrected]
+    if others:
+        yield f"The same figure after preparation for what was not corrected: {', '.join(others)}."
+
+
+def _verdict(tested: Mapping[str, Any]) -> str:
+    return tested["verdict"] + ("" if tested["p"] is None else f", p = {_p(tested['p'])}")
 
 
 def _exclusion_sentence(record: Record) -> str:
@@ -336,6 +428,10 @@ def _spread(values: Sequence[float]) -> str:
 def _interval(tested: Mapping[str, Any]) -> str:
     low, high = tested.get("auc_low"), tested.get("auc_high")
     return "-" if low is None or high is None else f"{low:.2f} to {high:.2f}"
+
+
+def _p(value: float | None) -> str:
+    return "-" if value is None else f"{value:.3g}"
 
 
 def _figure(value: Any) -> str:

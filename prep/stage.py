@@ -7,7 +7,7 @@ The runner (prep.run) does all looping, caching and failing; a stage does the ar
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NamedTuple, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -98,6 +98,10 @@ class Stage(Step, Generic[M, F]):
         """Return which rows `apply` is for: `only`, unless a stage derives it from another field."""
         return self.only
 
+    def fits_on(self) -> FitsOn:
+        """Return what `fit` learns from: FITS_ON, unless the parameters decide it."""
+        return self.FITS_ON
+
     def selections(self) -> Sequence[tuple[str, dict[str, str | list[str]]]]:
         """Return (field name, selection) of each field that names rows, for the config check."""
         return [("only", self.only)] if self.only else []
@@ -125,6 +129,10 @@ class Stage(Step, Generic[M, F]):
             ClipError: the clip cannot be treated; it is set aside.
         """
         raise NotImplementedError
+
+    def with_margin(self, more_db: float) -> Self | None:  # noqa: ARG002
+        """Return this level stage with more room below its ceiling, dB; None where no clip can have its own."""
+        return None
 
     def foresee(self, measured: Measured[M], fit: F) -> float:
         """Return what the cue that the stage corrects will be on a clip, from its measurement alone.

@@ -112,7 +112,7 @@ class Study(Section):
     )
     chain: tuple[Step, ...] = Field(description="steps in order, each {name: {parameter: value}}")
     audit: Audit = Audit()
-    output: PathText = Field(default="out", description="folder that the run writes")
+    output: PathText = Field(default="out", description="folder that the run writes; it may hold no sources")
     workers: int | None = Field(
         default=None, ge=1, description="processes; as many as cores by default; no effect on results"
     )

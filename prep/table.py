@@ -153,6 +153,12 @@ def _header_problems(header: list[str], names: list[str], table: Path, columns: 
     """Find what is wrong with a header, given its names and ours."""
     where = f"{table.name}:1"
     wanted = {"file_name": "file_name", **columns} if header else {}
+    mark = next((mark for mark in (";", "\t") if len(header) == 1 and mark in header[0]), None)
+    if mark is not None:
+        named = "semicolons" if mark == ";" else "tabs"
+        todo = "save it with commas" if mark == ";" else "name it .tsv, or save it with commas"
+        yield Problem(where, f"its columns are separated by {named}, not by commas", todo)
+        return
     for name, own in wanted.items():
         if own not in header:
             hint = did_you_mean(own, header)

@@ -37,7 +37,7 @@ def test_the_plan_tells_clips_speakers_and_steps(make_study: MakeStudy) -> None:
 
     assert summary["clips_by_condition"] == {"human": 8, "synthetic": 8}
     assert summary["split"]["groups"] == {"human": {"fit": 2, "held-out": 2}, "synthetic": {"fit": 2, "held-out": 2}}
-    assert summary["rates"] == {16000: 8, 22050: 8}
+    assert summary["rates_by_condition"]["human"] == {16000: 4, 22050: 4}
     assert [name for step in summary["chain"] for name in step] == ["tilt_eq", "convert", "shared_gain", "encode"]
 
 

@@ -73,8 +73,8 @@ def _exemption(request: pytest.FixtureRequest) -> None:
 
 
 def sound(seed: int, channels: int = 1) -> Clip:
-    """Return two seconds of noise in syllables, falling by 6 dB/octave above 500 Hz, silent at both ends."""
-    frames = 2 * RATE
+    """Return four seconds of noise in syllables, falling by 6 dB/octave above 500 Hz, silent at both ends."""
+    frames = 4 * RATE  # a loudness range takes three seconds
     frequencies = np.fft.rfftfreq(frames, 1 / RATE)
     white = np.random.default_rng(seed).standard_normal((frames, channels))
     noise = np.fft.irfft(np.fft.rfft(white, axis=0) / (1 + frequencies[:, np.newaxis] / 500), frames, axis=0)

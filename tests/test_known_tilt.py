@@ -10,10 +10,10 @@ import pytest
 import soundfile
 import yaml
 
+from prep.auc import auc
 from prep.clip import Clip
 from prep.progress import Silent
 from prep.run import run_study
-from prep.separability import auc
 from prep.spectrum import filter_zero_phase, tilt_db_per_octave, tilt_fir
 
 if TYPE_CHECKING:

@@ -197,8 +197,8 @@ def test_a_killed_run_goes_on_to_the_same_bytes(make_study: MakeStudy) -> None:
     config = make_study(speakers=3)
     secret = config.parent / "secret"
     secret.write_bytes(b"0123456789abcdef0123456789abcdef")
-    run(edited(config, output="whole", cache=".whole"), secret=secret, workers=1)
-    edited(config, output="killed", cache=".killed")
+    run(edited(config, output="out-at-once", cache=".whole"), secret=secret, workers=1)
+    edited(config, output="out-killed", cache=".killed")
     command = [sys.executable, "-m", "prep", "run", str(config), "--workers", "1", "--secret", str(secret)]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     cache, deadline = config.parent / ".killed", time.monotonic() + 60
@@ -207,10 +207,10 @@ def test_a_killed_run_goes_on_to_the_same_bytes(make_study: MakeStudy) -> None:
         time.sleep(0.01)
     os.kill(process.pid, signal.SIGKILL)
     process.wait()
-    held = list((config.parent / "killed").rglob("*.flac"))
+    held = list((config.parent / "out-killed").rglob("*.flac"))
     run(config, secret=secret, workers=1)
-    whole = {name: data.replace(b"whole", b"") for name, data in left_by(config.parent / "whole").items()}
-    killed = {name: data.replace(b"killed", b"") for name, data in left_by(config.parent / "killed").items()}
+    whole = {name: data.replace(b"out-at-once", b"") for name, data in left_by(config.parent / "out-at-once").items()}
+    killed = {name: data.replace(b"out-killed", b"") for name, data in left_by(config.parent / "out-killed").items()}
 
     assert not held
     assert whole == killed

@@ -29,6 +29,7 @@ T = TypeVar("T")
 AnyStage = Stage[Any, Any]
 
 EXAMPLES: dict[str, dict[str, Any]] = {
+    "clip_loudness": {"median_of": {"condition": "synthetic"}, "on_over": "limit", "ceiling_dbtp": -9},
     "tilt_eq": {"adjust": {"condition": "human"}, "towards": {"condition": "synthetic"}},
 }
 
@@ -37,7 +38,6 @@ EXEMPT: dict[tuple[str, str], str] = {}
 
 CLASSES: dict[str, type[Step]] = stage_classes()
 STAGES = sorted(name for name, found in CLASSES.items() if issubclass(found, Stage))
-LEARNERS = sorted(name for name, found in CLASSES.items() if issubclass(found, Stage) and found.FITS_ON != "nothing")
 ENCODERS = sorted(name for name, found in CLASSES.items() if issubclass(found, Encoder))
 
 UNITS = "no unit|Hz|kHz|s|ms|dB|dB/octave|LUFS|LU|dBTP|dBFS|dBov|kb/s|bits|count|percent|%"
@@ -116,6 +116,9 @@ def measured_set(stage: AnyStage) -> list[Measured[Any]]:
         for speaker in ("a", "b", "c")
     ]
     return [Measured(row, stage.measure(sound(seed)) if stage.MEASURES else None) for seed, row in enumerate(rows)]
+
+
+LEARNERS = [name for name in STAGES if step_of(name).fits_on() != "nothing"]
 
 
 @cache

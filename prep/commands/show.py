@@ -63,7 +63,12 @@ def show_plan(plan: Plan, *, as_json: bool) -> None:
             for half, clips in halves.items()
         ]
         _table(("half", "condition", f"{split['by']}s", "clips"), rows)
-    _table(("rate (Hz)", "clips"), list(summary["rates"].items()))
+    rates = [
+        (condition or "(none)", rate, count)
+        for condition, held in summary["rates_by_condition"].items()
+        for rate, count in held.items()
+    ]
+    _table(("condition", "source rate (Hz)", "clips"), rates)
     _table(
         ("step", "parameters"),
         [(name, _parameters(parameters)) for step in summary["chain"] for name, parameters in step.items()],
@@ -98,7 +103,7 @@ def show_verification(done: Verification, *, as_json: bool) -> None:
     for problem in done.problems:
         _print(f"{problem}")
     state = "all as recorded" if not done.problems else f"{len(done.problems)} not as recorded"
-    _print(f"{done.output}: {done.clips} clips and {done.records} records: {state}")
+    _print(f"{done.output}: {done.clips} clips and {done.records} record{'s' * (done.records != 1)}: {state}")
 
 
 def show_stages(stages: Sequence[Mapping[str, Any]], *, as_json: bool) -> None:
@@ -109,7 +114,7 @@ def show_stages(stages: Sequence[Mapping[str, Any]], *, as_json: bool) -> None:
     _table(("stage", "fits on", "purpose"), [(stage["name"], stage["fits_on"], stage["purpose"]) for stage in stages])
     if len(stages) == 1:
         rows = [
-            (item["name"], "required" if item["required"] else str(item["default"]), item["description"])
+            (item["name"], "required" if item["required"] else _plain(item["default"]), item["description"])
             for item in stages[0]["parameters"]
         ]
         _table(("parameter", "default", "meaning and unit"), rows)
@@ -137,19 +142,31 @@ def _show_cues(record: Mapping[str, Any]) -> None:
         after = found[1]
         figures = [_number(column.get("auc")) for column in found]
         rows.append((name, *figures, _number(after.get("p_familywise")), after.get("verdict", "descriptive only")))
-    pair = f"{audit['b']} above {audit['a']}"
-    _table(("cue", f"AUC before ({pair})", "after", "delivered", "p familywise", "held-out clips, after"), rows)
+    _print(f"AUC of each cue, {audit['b']} above {audit['a']} (0.5 is chance); before and after are on held-out clips")
+    _table(("cue", "before", "after", "delivered", "p familywise", "verdict"), rows)
     tested = [item for item in (audit["after"] or {}).values() if item["smallest_p"] is not None]
     if tested:
         most = max(tested, key=lambda item: item["smallest_p"])
         _print(
             f"held out: {most['units_a']} and {most['units_b']} units ({audit['unit']}); "
             f"the smallest p they can give is {most['smallest_p']:.3g}"
+            + ("" if most["smallest_p"] <= 0.05 else ", too few to settle anything")
         )
+    else:
+        _print("nothing is tested: the table names no units, or there is no held-out half")
 
 
 def _parameters(parameters: Mapping[str, Any]) -> str:
-    return ", ".join(f"{name}: {value}" for name, value in parameters.items())
+    return ", ".join(f"{name}: {_plain(value)}" for name, value in parameters.items()) or "-"
+
+
+def _plain(value: Any) -> str:
+    """Return a value as YAML would have it."""
+    if isinstance(value, dict):
+        return "{" + _parameters(value) + "}"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(_plain(item) for item in value) + "]"
+    return "none" if value is None else str(value)
 
 
 def _number(value: float | str | None) -> str:
@@ -165,7 +182,8 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
     table = Table(*head, box=box.SIMPLE, pad_edge=False)
     for row in rows:
         table.add_row(*(_encodable(str(cell)) for cell in row))
-    console = Console() if sys.stdout.isatty() else Console(width=PLAIN_WIDTH)
+    columns = None if sys.stdout.isatty() else int(os.environ.get("COLUMNS") or PLAIN_WIDTH)
+    console = Console(width=columns)
     console.print(table, markup=False, highlight=False)
 
 

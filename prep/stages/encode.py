@@ -7,17 +7,25 @@ came, with tags stripped and the sound untouched.
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import cache
 from typing import TYPE_CHECKING, ClassVar, Literal, Self
 
+import numpy as np
 from pydantic import Field, model_validator
 
-from prep import audio, encoding
+from prep import audio, encoding, level
+from prep.clip import Clip
+from prep.errors import ClipError
 from prep.stage import Encoded, Encoder, Notes
 
 if TYPE_CHECKING:
-    from prep.clip import Clip
+    from prep.units import Decibels
 
 LOSSY = ("mp3", "opus", "vorbis")
+LEVEL_TOLERANCE_LU = 0.1  # of the delivered loudness; beyond it a clip's record has a warning
+CALIBRATION_SECONDS = 4.0
+CALIBRATION_RMS = 0.05
 
 
 class Encode(Encoder):
@@ -88,13 +96,22 @@ class Encode(Encoder):
     def encode(self, clip: Clip, source: bytes) -> Encoded:
         """Return the delivered bytes and what they decode to.
 
+        What the codec takes from the level (LAME: 0.446 dB) is given to it beforehand.
+
         Raises:
             ClipError: a sample lies beyond full scale, or the decoded length is not the clip's.
         """
-        data = audio.strip_tags(source, clip.id) if self.codec == "copy" else self._coded(clip)
-        decoded, facts = audio.decode(data, clip.id)
-        notes: Notes = {"codec": facts.codec, "container": facts.container}
-        return Encoded(data, audio.suffix_of(facts), decoded, notes)
+        if self.codec == "copy":
+            return _delivered(audio.strip_tags(source, clip.id), clip.id, {})
+        gain_db = _codec_gain_db(self, clip.channels) if self.codec in LOSSY else 0.0
+        made_up = level.gain(clip, -gain_db) if gain_db else clip
+        encoded = _delivered(self._coded(made_up), clip.id, {"codec_gain_db": gain_db} if gain_db else {})
+        if encoded.decoded.frames != clip.frames:
+            raise ClipError(
+                f"{clip.id}: {self.codec} gives back {encoded.decoded.frames} frames for {clip.frames}; "
+                "choose another codec"
+            )
+        return replace(encoded, notes=encoded.notes | _level_notes(clip, encoded.decoded)) if gain_db else encoded
 
     def _coded(self, clip: Clip) -> bytes:
         """Return the clip's samples in the codec."""
@@ -109,3 +126,37 @@ class Encode(Encoder):
                 return encoding.encode_opus(clip, self.quality or 0.0)
             case _:
                 return encoding.encode_vorbis(clip, self.quality or 0.0)
+
+
+def _delivered(data: bytes, name: str, notes: Notes) -> Encoded:
+    """Return bytes with what they decode to."""
+    decoded, facts = audio.decode(data, name)
+    return Encoded(data, audio.suffix_of(facts), decoded, {"codec": facts.codec, "container": facts.container, **notes})
+
+
+def _level_notes(clip: Clip, decoded: Clip) -> Notes:
+    """Return by how much the codec moved the loudness of this clip, with a warning where it is more than allowed."""
+    before, after = level.integrated_lufs(clip), level.integrated_lufs(decoded)
+    if before is None or after is None:
+        return {}
+    change = after - before
+    warning = f"the codec moved the loudness by {change:+.2f} LU" if abs(change) > LEVEL_TOLERANCE_LU else None
+    return {"level_change_lu": change} | ({"warning": warning} if warning else {})
+
+
+@cache
+def _codec_gain_db(encoder: Encode, channels: int) -> Decibels:
+    """Return what a codec does to the loudness of noise in the band of speech, LU, at these very settings.
+
+    The noise is fixed and seeded: 100 to 4000 Hz, falling by 6 dB/octave from 500 Hz.
+    """
+    rate = encoder.rate or 44100
+    frames = round(CALIBRATION_SECONDS * rate)
+    spectrum = np.fft.rfft(np.random.default_rng(0).standard_normal((frames, channels)), axis=0)
+    frequencies = np.fft.rfftfreq(frames, 1 / rate)
+    shape = np.where((frequencies >= 100) & (frequencies <= 4000), 1 / np.maximum(frequencies, 500), 0)
+    noise = np.fft.irfft(spectrum * shape[:, np.newaxis], frames, axis=0)
+    clip = Clip((noise * CALIBRATION_RMS / np.sqrt(np.mean(noise**2))).astype(np.float32), rate, "calibration")
+    decoded = _delivered(encoder._coded(clip), clip.id, {}).decoded  # noqa: SLF001
+    before, after = level.integrated_lufs(clip), level.integrated_lufs(decoded)
+    return 0.0 if before is None or after is None else after - before

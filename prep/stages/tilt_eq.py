@@ -9,7 +9,7 @@ from pydantic import AfterValidator, Field, model_validator
 
 from prep import level
 from prep.errors import RefusedError
-from prep.separability import hodges_lehmann, walsh_median
+from prep.shift import hodges_lehmann, walsh_median
 from prep.spectrum import TILT_BAND_HZ, checked_tilt_band, filter_zero_phase, tilt_db_per_octave, tilt_fir
 from prep.stage import Applied, FitsOn, Measured, Stage, Value
 

@@ -13,6 +13,7 @@ from typer.testing import CliRunner, Result
 
 import prep
 from prep.__main__ import app
+from prep.classifiers import cue_classes
 from prep.commands import COMMANDS
 
 if TYPE_CHECKING:
@@ -131,7 +132,7 @@ def test_audit_prints_the_proof(make_study: MakeStudy) -> None:
     result = call("audit", config, "--json")
 
     assert result.exit_code == 0
-    assert set(json.loads(result.stdout)["audit"]["cues"]) == {"duration", "loudness", "peak", "tilt"}
+    assert set(json.loads(result.stdout)["audit"]["cues"]) == set(cue_classes())
     assert "tilt" in call("audit", config).stdout
     assert not (config.parent / "out").exists()
 

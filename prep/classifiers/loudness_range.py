@@ -1,0 +1,41 @@
+"""loudness_range: how much the loudness of a clip varies over seconds."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from prep.cue import Cue, Feature, Kind
+from prep.errors import ClipError
+from prep.level import RANGE_SECONDS, loudness_range_lu
+
+if TYPE_CHECKING:
+    from prep.clip import Clip
+
+
+class LoudnessRange(Cue):
+    """Loudness range of the clip, from windows of 3 s."""
+
+    NAME: ClassVar[str] = "loudness_range"
+    KIND: ClassVar[Kind] = "voice"
+    FEATURES: ClassVar[tuple[Feature, ...]] = (
+        # The windows begin every 100 ms: other starting points move the range of a real clip by up to 0.5 LU.
+        Feature("loudness_range_lu", "LU", "10th to 95th percentile of the loudness of 3 s windows", 0.5),
+    )
+    MEANING: ClassVar[str] = "variation of loudness: emphasis, and compression; in clips of a few seconds also length"
+    SOURCE: ClassVar[str] = "EBU Tech 3342 (2023), without silence after the clip"
+
+    def measure(self, clip: Clip) -> dict[str, float]:
+        """Return the loudness range of the clip in LU.
+
+        Raises:
+            ClipError: the clip is shorter than one 3 s window, or silent.
+        """
+        range_lu = loudness_range_lu(clip)
+        if range_lu is not None:
+            return {"loudness_range_lu": range_lu}
+        if clip.seconds < RANGE_SECONDS:
+            raise ClipError(
+                f"it lasts {clip.seconds:.3f} s, and a loudness range needs {RANGE_SECONDS:g} s; use a longer clip, "
+                "or leave loudness_range out of audit.cues"
+            )
+        raise ClipError("it is silent (no 3 s window above -70 LUFS), so it has no loudness range; replace it")
