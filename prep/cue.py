@@ -10,7 +10,10 @@ from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
 from prep.stage import Step
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from prep.clip import Clip
+    from prep.stage import Notes
 
 Kind = Literal["nuisance", "voice", "file"]
 
@@ -48,3 +51,10 @@ class Cue(Step):
             ClipError: the cue is not defined for this clip, and why.
         """
         raise NotImplementedError
+
+    def from_notes(self, notes: Mapping[str, Notes]) -> dict[str, float] | None:  # noqa: ARG002
+        """Return the features from what the stages noted of a treated clip, by stage; None: the sound says them.
+
+        For what a treatment leaves no measurable trace of. `measure` then says what untreated sound has.
+        """
+        return None

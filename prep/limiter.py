@@ -27,7 +27,7 @@ RELEASE_SECONDS = 0.08  # time constant of the reduction in dB
 REDUCED_DB = 0.5  # a clip counts as reduced where it is by more; less is hard to hear
 
 _TOLERANCE_DB = 0.005  # how far the peak of the limited clip may pass the ceiling
-_ROUNDS = 8  # each leaves a small part of what passes; two are common
+_ROUNDS = 8  # one is enough for speech, two for noise that fills the band
 _TINY = 1e-12  # full scale; keeps the logarithm of silence finite
 _NOTHING_DB = 1e-3  # the release ends here, and the samples are again those that came
 

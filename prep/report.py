@@ -159,8 +159,8 @@ def _stability(record: Record) -> Iterable[str]:
         if spread:
             yield (
                 f"{stage}: had the split been drawn otherwise, the held-out AUC of {spread['cue']} after "
-                f"the correction would have been {spread['auc_p5']:.2f} to {spread['auc_p95']:.2f} (5th to 95th percentile of "
-                f"{spread['splits']} splits, foreseen before encoding; a figure of stability, not a test)."
+                f"the correction would have been {spread['auc_p5']:.2f} to {spread['auc_p95']:.2f} (5th to 95th "
+                f"percentile of {spread['splits']} splits, foreseen before encoding; a figure of stability, not a test)."
             )
 
 

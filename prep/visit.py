@@ -242,7 +242,7 @@ def _rendered(ask: Render, state: _State) -> dict[str, Any]:
         "rate": decoded.rate,
         "channels": decoded.channels,
         "notes": notes | {ask.encoder.NAME: encoded.notes},
-        "cues": measure_cues(decoded, ask.cues),
+        "cues": measure_cues(decoded, ask.cues) | _noted_cues(notes, ask.cues),
     }
 
 
@@ -330,6 +330,11 @@ def _latest(
                 samples = np.frombuffer(data, np.float32).reshape(-1, about["channels"])
                 return count, (Clip(samples, about["rate"], state.name), about["notes"])
     return 0, (state.original(), {})
+
+
+def _noted_cues(notes: dict[str, Notes], cues: Sequence[Cue]) -> CueValues:
+    """Return the features of the cues that are told by the treatment and not by the sound."""
+    return {cue.NAME: noted for cue in cues if (noted := cue.from_notes(notes)) is not None}
 
 
 def measure_cues(clip: Clip, cues: Sequence[Cue]) -> CueValues:
