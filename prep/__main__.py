@@ -11,6 +11,8 @@ from typer.core import TyperGroup
 from prep.commands import COMMANDS
 from prep.errors import PrepError
 
+INTERRUPTED = 130  # what a shell expects of a command that Ctrl-C ended
+
 EPILOG = (
     "Exit codes: 0 done; 1 done, but clips were rejected or failed; 2 usage; "
     "3 config or table, or a promise that the clips cannot keep; 4 nothing usable."
@@ -29,6 +31,9 @@ class _Group(TyperGroup):
         except PrepError as error:
             _tell(error)
             raise typer.Exit(error.exit_code) from None
+        except KeyboardInterrupt:
+            print("stopped; run again to go on from here", file=sys.stderr)  # noqa: T201
+            raise typer.Exit(INTERRUPTED) from None
 
 
 def _tell(error: PrepError) -> None:

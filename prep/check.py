@@ -6,6 +6,7 @@ named here, and a run sets it aside by name.
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -75,8 +76,9 @@ def checked(path: Path) -> Plan:
     if problems:
         raise ConfigError(problems)
     chain = Chain.of(loaded.study.chain)
-    notices = [*reading.notices, *_notices(loaded, rows, headers)]
-    return Plan(loaded, rows, chain, *_split(loaded, rows), headers, clip_problems, notices)
+    split, by, split_notices = _split(loaded, rows)
+    notices = [*reading.notices, *_notices(loaded, rows, headers), *split_notices]
+    return Plan(loaded, rows, chain, split, by, headers, clip_problems, notices)
 
 
 def plan_summary(plan: Plan) -> dict[str, Any]:
@@ -110,9 +112,16 @@ def split_record(plan: Plan) -> dict[str, Any] | None:
 
 def _read_rows(loaded: LoadedStudy) -> Reading:
     clips = loaded.study.clips
-    if clips.table is not None:
-        return read_table(loaded.path(clips.table), clips.columns)
-    return read_folder(loaded.path(clips.folder or ""), clips.pattern, clips.regex)
+    place = loaded.path(clips.table or clips.folder or "")
+    try:
+        if clips.table is not None:
+            return read_table(place, clips.columns)
+        return read_folder(place, clips.pattern, clips.regex)
+    except OSError as error:
+        problem = Problem(
+            loaded.document.where(("clips",)), error.strerror or str(error), "name a file or folder that is there"
+        )
+        return Reading(loaded.folder, str(place), problems=(problem,))
 
 
 def _needed_columns(loaded: LoadedStudy) -> list[str]:
@@ -160,6 +169,8 @@ def _selection_problems(
         if column not in columns:
             yield _no_column(where, column, columns)
             continue
+        if not wanted:
+            yield Problem(where, f"names no value of {column}", "name one")
         values = {row.columns.get(column, "") for row in rows}
         for value in [wanted] if isinstance(wanted, str) else wanted:
             if value not in values:
@@ -178,6 +189,12 @@ def _place_problems(loaded: LoadedStudy, rows: Sequence[Row]) -> Iterator[Proble
     if inside:
         what = f"{len(inside)} of the clips lie in the output folder, as {inside[0].file_name}"
         yield Problem(loaded.document.where(("output",)), what, "name a folder that holds no sources")
+    for name, folder in (("output", output), ("cache", cache)):
+        nearest = next(path for path in (folder, *folder.parents) if path.exists())
+        if not nearest.is_dir():
+            yield Problem(loaded.document.where((name,)), f"{nearest} is a file", "name a folder")
+        elif not os.access(nearest, os.W_OK):
+            yield Problem(loaded.document.where((name,)), f"{nearest} cannot be written", "name a folder of your own")
     if cache == output or output in cache.parents:
         what = "the cache lies in the output folder"
         yield Problem(loaded.document.where(("cache",)), what, "name a folder beside it: the cache is not for others")
@@ -284,23 +301,42 @@ def _tilt_is_measured(study: Study) -> bool:
     return any("tilt_band_hz" in type(item).model_fields for item in (*study.chain, *study.cues()))
 
 
-def _split(loaded: LoadedStudy, rows: Sequence[Row]) -> tuple[Split | None, str]:
-    """Return the split of the compared clips and the column it keeps whole; none where no column is filled.
+def _split(loaded: LoadedStudy, rows: Sequence[Row]) -> tuple[Split | None, str, list[Problem]]:
+    """Return the split of the compared clips, the column it keeps whole, and what to know of it.
+
+    There is none where no column is filled, or where a half that corrections learn from lacks a condition.
 
     Raises:
         ConfigError: the column that should say the halves does not.
     """
     heldout, compare = loaded.study.heldout, loaded.study.compare
     compared = [row for row in rows if _compared(loaded, row)]
+    if compare is None or not compared:
+        return None, "", []
+    notices = []
+    where = loaded.document.where(("heldout",))
+    for column in dict.fromkeys((heldout.by, compare.unit)):
+        empty = [row for row in compared if not row.columns.get(column)]
+        if empty:
+            what = f"{len(empty)} of {len(compared)} compared clips have no {column}, as {empty[0].file_name}"
+            notices.append(Problem(where, what, f"nothing can be tested by {column} until every one has"))
     by = next((name for name in (heldout.by, "passage") if all(row.columns.get(name) for row in compared)), "")
-    if compare is None or not compared or not by:
-        return None, ""
+    if not by:
+        return None, "", notices
     if heldout.column is not None:
         told = [
             (row.where, row.columns[by], row.columns[compare.column], row.columns.get(heldout.column, ""))
             for row in compared
         ]
-        return read_split(told, column=heldout.column, group_name=by), by
-    clips = [(row.columns[by], row.columns[compare.column]) for row in compared]
-    # `draw_split` speaks of the share that the fit may learn from.
-    return draw_split(clips, share=1 - heldout.share, seed=heldout.seed, group_name=by), by
+        split = read_split(told, column=heldout.column, group_name=by)
+    else:
+        clips = [(row.columns[by], row.columns[compare.column]) for row in compared]
+        # `draw_split` speaks of the share that the fit may learn from.
+        split = draw_split(clips, share=1 - heldout.share, seed=heldout.seed, group_name=by)
+    notices += [Problem(where, warning) for warning in split.warnings]
+    learns = any(isinstance(step, Stage) and step.fits_on() == "labels" for step in loaded.study.chain)
+    if learns and not all(halves["fit"] for halves in split.groups.values()):
+        what = "a correction cannot be fitted on a half without one of the conditions"
+        notices.append(Problem(where, what, "nothing is held out, and the audit is descriptive"))
+        return None, "", notices
+    return split, by, notices

@@ -58,7 +58,10 @@ def read_document(path: Path) -> Document:
         reason = getattr(error, "strerror", None) or "not UTF-8 text"
         raise ConfigError([Problem(name, reason, "name a study file, in YAML")]) from None
     try:
+        _refuse_aliases(text, name)
         root = yaml.compose(text, Loader=yaml.SafeLoader)
+    except RecursionError:
+        raise ConfigError([Problem(name, "its brackets are nested too deeply", "flatten it")]) from None
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
         where = f"{name}:{mark.line + 1}" if mark else name
@@ -66,7 +69,7 @@ def read_document(path: Path) -> Document:
         raise ConfigError([problem]) from None
     except yaml.YAMLError as error:
         raise ConfigError([Problem(name, f"not YAML: {error}", "save it as UTF-8 text")]) from None
-    if not isinstance(root, yaml.MappingNode):
+    if not isinstance(root, yaml.MappingNode) or root.tag != "tag:yaml.org,2002:map":
         raise ConfigError([Problem(name, "holds no settings", "start from a file in configs/")])
     lines: dict[Place, int] = {}
     problems: list[Problem] = []
@@ -78,6 +81,20 @@ def read_document(path: Path) -> Document:
     except (yaml.YAMLError, ValueError, TypeError) as error:
         raise ConfigError([Problem(name, f"not YAML: {error}", "mend the value")]) from None
     return Document(name, values, lines)
+
+
+def _refuse_aliases(text: str, name: str) -> None:
+    """Refuse aliases: a few nested ones stand for billions of values, and no setting needs them.
+
+    Raises:
+        ConfigError: there is one.
+    """
+    import yaml
+
+    for event in yaml.parse(text, Loader=yaml.SafeLoader):
+        if isinstance(event, yaml.AliasEvent):
+            where = f"{name}:{event.start_mark.line + 1}" if event.start_mark else name
+            raise ConfigError([Problem(where, f"*{event.anchor} stands for another part", "write the part out")])
 
 
 def _walk(node: Any, place: Place, name: str, lines: dict[Place, int], problems: list[Problem]) -> None:

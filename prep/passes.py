@@ -134,8 +134,6 @@ class Runner:
             return [Inspect(self.cues), *measures]
 
         self._pass("inspect", asks)
-        for entry in self.live():
-            entry.inspection = entry.known[_key(Inspect(self.cues))]
         self._refuse_contradictions()
 
     def fit(self, chain: Chain, branches: Sequence[Branch]) -> None:
@@ -228,6 +226,8 @@ class Runner:
                 entry.failure = answer
             else:
                 entry.known[_key(ask)] = answer
+                if isinstance(ask, Inspect):
+                    entry.inspection = answer
 
     def _refuse_contradictions(self) -> None:
         """Say which clips are the same file twice, and stop where their conditions contradict each other."""

@@ -68,6 +68,7 @@ class Lines:
     def say(self, text: str) -> None:
         """Write one line that any output encoding can hold."""
         encoding = sys.stderr.encoding or "ascii"
+        text = "".join(sign if sign.isprintable() else ascii(sign)[1:-1] for sign in text)
         print(text.encode(encoding, "backslashreplace").decode(encoding), file=sys.stderr, flush=True)  # noqa: T201
 
 

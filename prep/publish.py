@@ -9,22 +9,29 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import secrets
 import shutil
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from prep.errors import ConfigError, Problem, RefusedError
 from prep.record import VOLATILE
 from prep.store import Store, digest, write_whole
 
+try:
+    import fcntl
+except ImportError:  # not on Windows, where two runs into one folder must not meet
+    fcntl = None  # type: ignore[assignment]
+
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
 PRIVATE = 0o600
 PRIVATE_FILES = ("key.csv", "run.json", "report.md", "methods.md", "stimuli.csv")
 SECRET_BYTES = 32
+SHORTEST_SECRET_BYTES = 16
 # One time for every delivered file: when a clip was rendered may depend on its condition.
 PUBLISHED_TIME = 946684800  # 2000-01-01 00:00 UTC
 
@@ -40,17 +47,57 @@ def study_secret(output: Path, given: Path | None) -> bytes:
             secret = given.read_bytes().strip()
         except OSError as error:
             raise ConfigError([Problem(str(given), error.strerror or str(error), "name a readable file")]) from None
-        if len(secret) < 16:
+        if len(secret) < SHORTEST_SECRET_BYTES:
             todo = "make one with: openssl rand -hex 32"
-            raise ConfigError([Problem(str(given), "a secret needs 16 bytes or more", todo)])
+            raise ConfigError([Problem(str(given), f"a secret needs {SHORTEST_SECRET_BYTES} bytes or more", todo)])
         return secret
     path = output / "secret"
-    if not path.exists():
-        write_whole(path, secrets.token_hex(SECRET_BYTES).encode() + b"\n", PRIVATE)
-    return path.read_bytes().strip()
+    try:
+        if not path.exists():
+            write_whole(path, secrets.token_hex(SECRET_BYTES).encode() + b"\n", PRIVATE)
+        path.chmod(PRIVATE)
+        secret = path.read_bytes().strip()
+    except OSError as error:
+        raise RefusedError(f"{path}: {error.strerror or error}; the output folder must be yours to write") from None
+    if len(secret) < SHORTEST_SECRET_BYTES:
+        todo = "restore it from a copy; or remove it, and all ids will be new ones"
+        raise ConfigError([Problem(str(path), "is too short to keep the ids secret", todo)])
+    return secret
 
 
 def publish(output: Path, store: Store, record: Mapping[str, Any], files: Mapping[str, bytes]) -> Path:
+    """Write audio and records, one run at a time, and return the folder of the record (see `_published`).
+
+    Raises:
+        RefusedError: the output folder cannot be written.
+    """
+    try:
+        with _one_at_a_time(output):
+            return _published(output, store, record, files)
+    except OSError as error:
+        where = error.filename or output
+        raise RefusedError(
+            f"{where}: {error.strerror or error}; make room or name another output, and run again"
+        ) from None
+
+
+@contextmanager
+def _one_at_a_time(output: Path) -> Iterator[None]:
+    """Hold the output folder while it is written: a second run waits. The lock goes with its process."""
+    runs = output / "runs"
+    runs.mkdir(parents=True, exist_ok=True)
+    if fcntl is None:
+        yield
+        return
+    handle = os.open(runs, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
+
+
+def _published(output: Path, store: Store, record: Mapping[str, Any], files: Mapping[str, bytes]) -> Path:
     """Write audio and records, and return the folder of the record.
 
     Args:
@@ -72,20 +119,25 @@ def publish(output: Path, store: Store, record: Mapping[str, Any], files: Mappin
         folder, files = earlier, {name: (earlier / name).read_bytes() for name in files}
     _keep_earlier_audio(output, earlier, wanted)
     for name, data in files.items():
+        mode = PRIVATE if name in PRIVATE_FILES else 0o644
         if not _holds(output / name, data):
-            write_whole(output / name, data, PRIVATE if name in PRIVATE_FILES else 0o644)
+            write_whole(output / name, data, mode)
+        (output / name).chmod(mode)
     return folder
 
 
 def latest_record(output: Path) -> Path | None:
     """Return the folder of the latest whole record, if there is one."""
-    found = sorted(_records(output))
+    found = sorted(records_of(output))
     return found[-1] if found else None
 
 
-def _records(output: Path) -> Iterable[Path]:
+def records_of(output: Path) -> Iterable[Path]:
+    """Return the folders of the records, in no order."""
     runs = output / "runs"
-    return (path for path in runs.iterdir() if path.name.isdigit()) if runs.is_dir() else ()
+    if not runs.is_dir():
+        return ()
+    return (path for path in runs.iterdir() if re.fullmatch(r"[0-9]{4,}", path.name) and path.is_dir())
 
 
 def _publish_audio(path: Path, sha256: str, store: Store) -> None:
@@ -113,7 +165,7 @@ def _same(folder: Path, record: Mapping[str, Any], files: Mapping[str, bytes]) -
     except (OSError, ValueError):
         return False
     steady = {name: value for name, value in record.items() if name not in VOLATILE}
-    if {name: value for name, value in held.items() if name not in VOLATILE} != steady:
+    if not isinstance(held, dict) or {name: value for name, value in held.items() if name not in VOLATILE} != steady:
         return False
     return all(_holds(folder / name, data) for name, data in files.items() if name in record["files"])
 
@@ -124,7 +176,7 @@ def _write_record(output: Path, files: Mapping[str, bytes]) -> Path:
     runs.mkdir(parents=True, exist_ok=True)
     for leftover in runs.glob(".*.part"):
         shutil.rmtree(leftover, ignore_errors=True)
-    number = max((int(path.name) for path in _records(output)), default=0) + 1
+    number = max((int(path.name) for path in records_of(output)), default=0) + 1
     part, folder = runs / f".{number:04d}.part", runs / f"{number:04d}"
     for name, data in files.items():
         write_whole(part / name, data, PRIVATE if name in PRIVATE_FILES else 0o644)

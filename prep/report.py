@@ -14,13 +14,16 @@ if TYPE_CHECKING:
 Record = dict[str, Any]
 
 LEVEL_MEASURES = ("integrated_lufs", "true_peak_dbtp")
+MOST_ROWS = 20  # of a list in the report
 
 
 def report_md(record: Record) -> str:
     """Return the report of a run in Markdown. It names conditions: it belongs beside the key."""
+    record = _readable(record)
     parts = [
         f"# {record['study']}\n\nThis page names conditions. Keep it with the key, away from listeners.",
         _done(record),
+        _shortfalls(record),
         _set_aside(record),
         _clips(record),
         _levels(record),
@@ -34,6 +37,7 @@ def report_md(record: Record) -> str:
 
 def methods_md(record: Record) -> str:
     """Return a paragraph that a paper can print."""
+    record = _readable(record)
     sentences = [
         _format_sentence(record),
         *_level_sentences(record),
@@ -70,6 +74,18 @@ def stimuli_csv(record: Record) -> bytes:
     return text.getvalue().encode()
 
 
+def _readable(value: Any) -> Any:
+    """Return a record in which no text can be taken for markup or a control code."""
+    if isinstance(value, dict):
+        return {_readable(name): _readable(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_readable(item) for item in value]
+    if not isinstance(value, str) or (value.isprintable() and not set("<>&") & set(value)):
+        return value
+    escaped = "".join(sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in value)
+    return escaped.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
 def _done(record: Record) -> str:
     """Say what was done, and on which side only."""
     counts = record["counts"]
@@ -81,6 +97,23 @@ def _done(record: Record) -> str:
         lines.append(f"One-sided: {item['stage']} treated {treated} clips only.")
     lines += [f"Note: {notice}." for notice in record["notices"]]
     return "## What was done\n\n" + "\n".join(f"- {line}" for line in lines)
+
+
+def _shortfalls(record: Record) -> str:
+    """Say what was not achieved on delivered clips: levels that were lowered, and what steps warned of."""
+    rows = []
+    for clip in record["clips"]:
+        for stage, notes in clip["stages"].items():
+            if notes.get("lowered_by_db", 0) > 0:
+                rows.append(
+                    (clip["file_name"], stage, f"{notes['lowered_by_db']:.2f} dB under its target, for the ceiling")
+                )
+            if notes.get("warning"):
+                rows.append((clip["file_name"], stage, notes["warning"]))
+    if not rows:
+        return ""
+    more = f"\n\nand {len(rows) - MOST_ROWS} more; run.json has all." if len(rows) > MOST_ROWS else ""
+    return "## Not achieved\n\n" + _table(("clip", "step", "what"), rows[:MOST_ROWS]) + more
 
 
 def _set_aside(record: Record) -> str:
@@ -160,7 +193,7 @@ def _stability(record: Record) -> Iterable[str]:
             yield (
                 f"{stage}: had the split been drawn otherwise, the held-out AUC of {spread['cue']} after "
                 f"the correction would have been {spread['auc_p5']:.2f} to {spread['auc_p95']:.2f} (5th to 95th "
-                f"percentile of {spread['splits']} splits, foreseen before encoding; a figure of stability, not a test)."
+                f"percentile of {spread['splits']} splits, foreseen before encoding; it is no test)."
             )
 
 
@@ -368,7 +401,7 @@ def _audit_sentences(record: Record) -> Iterable[str]:
 
 
 def _verdict(tested: Mapping[str, Any]) -> str:
-    return tested["verdict"] + ("" if tested["p"] is None else f", p = {_p(tested['p'])}")
+    return str(tested["verdict"]) + ("" if tested["p"] is None else f", p = {_p(tested['p'])}")
 
 
 def _exclusion_sentence(record: Record) -> str:

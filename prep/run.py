@@ -99,8 +99,11 @@ def _treated(plan: Plan, progress: Progress, workers: int | None) -> Iterator[tu
         runner = Runner(study, entries, pool, store, progress)
         branches = branches_of(study, entries, plan.chain)
         runner.inspect(plan.chain, branches)
+        for notice in runner.notices:
+            progress.say(f"note: {notice}")
         runner.fit(plan.chain, branches)
         runner.render(plan.chain, branches)
+        progress.say("audit: comparing the conditions on every cue")
         yield runner, branches
 
 
@@ -126,7 +129,7 @@ def _record(plan: Plan, runner: Runner, branches: Sequence[Branch], secret: byte
         "audit": audit_columns(study, runner.entries, runner.cues),
         "one_sided": _one_sided(plan),
         "counts": dict(Counter(clip["status"] for clip in clips)),
-        "notices": [str(notice) for notice in plan.notices],
+        "notices": [str(notice) for notice in (*plan.notices, *runner.notices)],
         "clips": clips,
         "versions": versions(),
         "models": {},

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NamedTuple, Self, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -55,6 +55,20 @@ class Rejected:
     limit: float | None = None
 
 
+def refuse_truth_values(given: Any) -> Any:
+    """Refuse true and false, which YAML makes of yes, no, on and off, and which would pass for 1 and 0.
+
+    Raises:
+        ValueError: a value, or one of a list or mapping in it, is a truth value; no setting is one.
+    """
+    if isinstance(given, dict):
+        for name, value in given.items():
+            inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else [value]
+            if any(isinstance(item, bool) for item in inner):
+                raise ValueError(f"{name} holds true or false, and no setting does; put yes, no, on or off in quotes")
+    return given
+
+
 class Step(BaseModel):
     """What stages and encoders share: a name, a version and checked parameters.
 
@@ -66,6 +80,8 @@ class Step(BaseModel):
 
     NAME: ClassVar[str] = ""
     VERSION: ClassVar[int] = 1
+
+    _no_truth = model_validator(mode="before")(refuse_truth_values)
 
     def identity(self) -> Mapping[str, Any]:
         """Return what decides the sound of this step: name, version and parameters."""

@@ -10,14 +10,14 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from prep.chain import order_problems
 from prep.classifiers import cue_classes
 from prep.document import Document, Place, did_you_mean, read_document
 from prep.errors import ConfigError, Problem
 from prep.spectrum import TILT_BAND_HZ, checked_tilt_band
-from prep.stage import Step
+from prep.stage import Step, refuse_truth_values
 from prep.stages import stage_classes
 
 if TYPE_CHECKING:
@@ -32,6 +32,8 @@ class Section(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
+    _no_truth = model_validator(mode="before")(refuse_truth_values)
+
 
 def _expanded(value: object) -> object:
     """Return a path with ~ and environment variables filled in.
@@ -41,6 +43,8 @@ def _expanded(value: object) -> object:
     """
     if not isinstance(value, str):
         return value
+    if "\0" in value:
+        raise ValueError("a path has no NUL character; take it out")
     full = os.path.expandvars(os.path.expanduser(value))  # noqa: PTH111
     if full.startswith("~"):
         raise ValueError(f"{value}: there is no such home folder; write the path in full")

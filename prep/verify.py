@@ -5,13 +5,13 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from prep import audio
 from prep.errors import ClipError, ConfigError, Problem
-from prep.publish import latest_record
+from prep.publish import PRIVATE, PRIVATE_FILES, latest_record, records_of
 from prep.store import digest
 from prep.study import load_study
 
@@ -43,7 +43,7 @@ def verify_output(path: Path) -> Verification:
         output = loaded.path(loaded.study.output)
     if latest_record(output) is None:
         raise ConfigError([Problem(str(output), "holds no run", "name the output folder of prep run, or its config")])
-    records = sorted(folder for folder in (output / "runs").iterdir() if folder.name.isdigit())
+    records = sorted(records_of(output))
     problems: list[Problem] = []
     for folder in records:
         problems += _record_problems(folder)
@@ -75,8 +75,8 @@ def _record_problems(folder: Path) -> list[Problem]:
     problems: list[Problem] = []
     data = _read(folder / "run.json", problems)
     try:
-        files: dict[str, Any] = json.loads(data)["files"] if data else {}
-    except (ValueError, KeyError, TypeError):
+        files = {Path(name).name: str(sha256) for name, sha256 in json.loads(data)["files"].items()} if data else {}
+    except (ValueError, KeyError, TypeError, AttributeError):
         return [*problems, Problem(str(folder / "run.json"), "is not a record", "restore it from a copy")]
     for name, sha256 in files.items():
         held = _read(folder / name, problems)
@@ -91,7 +91,15 @@ def _copy_problems(output: Path, latest: Path) -> list[Problem]:
     for path in sorted(item for item in latest.iterdir() if item.is_file()):
         if _read(output / path.name, problems) != path.read_bytes():
             problems.append(Problem(str(output / path.name), f"differs from runs/{latest.name}", "run again"))
+        elif path.name in PRIVATE_FILES and _others_can_read(output / path.name):
+            problems.append(
+                Problem(str(output / path.name), "can be read by others", f"chmod {PRIVATE:o}, or run again")
+            )
     return problems
+
+
+def _others_can_read(path: Path) -> bool:
+    return os.name == "posix" and bool(path.stat().st_mode & 0o077)
 
 
 def _clip_problems(output: Path, row: dict[str, str]) -> list[Problem]:

@@ -23,6 +23,7 @@ from prep.publish import PUBLISHED_TIME
 from prep.record import VOLATILE
 from prep.run import Done, audit_study, run_study
 from prep.store import digest
+from prep.verify import verify_output
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -408,3 +409,113 @@ def test_as_produced_serves_the_source_bytes(make_study: MakeStudy) -> None:
 
     assert np.array_equal(soundfile.read(delivered, dtype="int16")[0], samples)
     assert b"VENDOR-MARK" not in delivered.read_bytes()
+
+
+@pytest.mark.usefixtures("inline")
+def test_equal_clips_are_told(make_study: MakeStudy) -> None:
+    """Two rows of one condition with equal bytes are delivered, and the record and the report say so."""
+    config = make_study(speakers=2, passages=2, chain=[{"encode": {}}])
+    wav = config.parent / "wav"
+    shutil.copy(wav / "h0_0.wav", wav / "h0_1.wav")
+    done = run(config)
+
+    assert done.exit_code == 0
+    assert any("h0_0.wav has the same bytes as wav/h0_1.wav" in notice for notice in done.record["notices"])
+    assert "same bytes" in (config.parent / "out" / "report.md").read_text()
+
+
+@pytest.mark.usefixtures("inline")
+@pytest.mark.parametrize("content", [b"", b"short"])
+def test_a_weak_secret_is_refused(make_study: MakeStudy, content: bytes) -> None:
+    """An output folder whose secret is empty or short is refused, for anyone could recompute the ids."""
+    config = make_study(speakers=1, passages=1, chain=[{"encode": {}}])
+    (config.parent / "out").mkdir()
+    (config.parent / "out" / "secret").write_bytes(content)
+
+    with pytest.raises(ConfigError, match="too short to keep the ids secret"):
+        run(config)
+
+
+@pytest.mark.usefixtures("inline")
+def test_private_files_become_private_again(make_study: MakeStudy) -> None:
+    """A private file that others can read is closed by the next run."""
+    config = make_study(speakers=1, passages=1, chain=[{"encode": {}}])
+    run(config)
+    for name in ("secret", "key.csv", "run.json"):
+        (config.parent / "out" / name).chmod(0o666)
+    run(config)
+
+    for name in ("secret", "key.csv", "run.json"):
+        assert (config.parent / "out" / name).stat().st_mode & 0o777 == 0o600, name
+
+
+@pytest.mark.usefixtures("inline")
+@pytest.mark.parametrize("content", [b"[]", b'{"clips": []', b"null"])
+def test_a_damaged_record_does_not_stop_a_run(make_study: MakeStudy, content: bytes) -> None:
+    """A record that is not one any more is left where it is, and a new one is written."""
+    config = make_study(speakers=1, passages=1, chain=[{"encode": {}}])
+    done = run(config)
+    (done.folder / "run.json").write_bytes(content)  # type: ignore[operator]
+
+    assert run(config).folder.name == "0002"  # type: ignore[union-attr]
+
+
+@pytest.mark.usefixtures("inline")
+def test_names_cannot_write_the_report(make_study: MakeStudy) -> None:
+    """Markup, bars and control codes in names stay text in the report."""
+    config = make_study(speakers=2, passages=1, chain=[{"encode": {}}], study="x\n# Injected <script>\x1b[31m")
+    table = config.parent / "clips.csv"
+    table.write_text(table.read_text().replace(",human,", ",<b>hu|man,"), encoding="utf-8")
+    run(edited(config, compare={"a": "<b>hu|man", "b": "synthetic"}))
+    report = (config.parent / "out" / "report.md").read_text()
+
+    assert "\n# Injected" not in report
+    assert "<script>" not in report
+    assert "<b>" not in report
+    assert "\x1b" not in report
+
+
+@pytest.mark.usefixtures("inline")
+def test_a_lowered_level_is_in_the_report(make_study: MakeStudy) -> None:
+    """A clip that stays under its target because of the ceiling is listed as not achieved."""
+    loud = {"clip_loudness": {"target_lufs": -5, "on_over": "lower"}}
+    config = make_study(speakers=1, passages=1, chain=[loud, "encode"])
+    run(config)
+    report = (config.parent / "out" / "report.md").read_text()
+
+    assert "## Not achieved" in report
+    assert "dB under its target, for the ceiling" in report
+
+
+@pytest.mark.usefixtures("inline")
+def test_a_failed_clip_keeps_its_source_hash(make_study: MakeStudy) -> None:
+    """A clip that is set aside after it was read is in the key with the hash of its file."""
+    config = make_study()
+    path = config.parent / "wav" / "h1_0.wav"
+    soundfile.write(path, np.zeros(16000), 16000)
+    run(config)
+    row = next(row for row in rows_of(config.parent / "out" / "key.csv") if row["file_name"] == "wav/h1_0.wav")
+
+    assert row["status"] == "failed"
+    assert row["source_sha256"] == digest(path.read_bytes())
+
+
+@pytest.mark.usefixtures("inline")
+def test_one_speaker_a_side_is_prepared_and_described(make_study: MakeStudy) -> None:
+    """Where no half can hold both conditions the correction is released and the audit descriptive, with a notice."""
+    record = run(make_study(speakers=1)).record
+
+    assert record["split"] is None
+    assert record["counts"] == {"delivered": 4}
+    assert any("nothing is held out" in notice for notice in record["notices"])
+
+
+def test_two_runs_into_one_folder_both_end_well(make_study: MakeStudy) -> None:
+    """Two runs at once into one output folder do not disturb each other, and what they leave verifies."""
+    config = make_study(speakers=2, passages=1)
+    command = [sys.executable, "-m", "prep", "run", str(config), "--workers", "1"]
+    processes = [subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) for _ in range(2)]
+    said = [process.communicate()[1] for process in processes]
+
+    assert [process.returncode for process in processes] == [0, 0], said
+    assert verify_output(config.parent / "out").exit_code == 0
