@@ -14,7 +14,7 @@ from prep.errors import PrepError
 INTERRUPTED = 130  # what a shell expects of a command that Ctrl-C ended
 
 EPILOG = (
-    "Exit codes: 0 done; 1 done, but clips were rejected or failed; 2 usage; "
+    "Exit codes: 0 done; 1 done, but clips were rejected or failed, or an audit limit is broken; 2 usage; "
     "3 config or table, or a promise that the clips cannot keep; 4 nothing usable."
 )
 

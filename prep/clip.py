@@ -6,11 +6,15 @@ Conventions: samples are float32, shape (frames, channels), full scale 1.0, read
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+T = TypeVar("T")
+
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
     Samples = NDArray[np.float32]
@@ -30,6 +34,7 @@ class Clip:
     samples: Samples = field(repr=False)
     rate: int
     id: str = ""
+    _known: dict[Callable[..., Any], Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         """Hold the samples as float32, two-dimensional and read-only.
@@ -61,6 +66,16 @@ class Clip:
     def seconds(self) -> float:
         """Length in seconds."""
         return self.frames / self.rate
+
+    def once(self, function: Callable[[Clip], T]) -> T:
+        """Return function(clip), computed at most once for this clip: several meters share what they need.
+
+        The samples are read-only, so a pure function has one answer.
+        """
+        if function not in self._known:
+            self._known[function] = function(self)
+        answer: T = self._known[function]
+        return answer
 
     def mono(self) -> Signal:
         """Return the mean of the channels, shape (frames,), float64."""

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from prep.clip import Clip
+    from prep.facts import AudioFacts
     from prep.stage import Notes
 
 Kind = Literal["nuisance", "voice", "file"]
@@ -51,6 +52,13 @@ class Cue(Step):
             ClipError: the cue is not defined for this clip, and why.
         """
         raise NotImplementedError
+
+    def from_file(self, facts: AudioFacts, size_bytes: int) -> dict[str, float] | None:  # noqa: ARG002
+        """Return the features from the file itself; None: the sound says them.
+
+        For cues of kind `file`. `measure` then says what a clip without a file has.
+        """
+        return None
 
     def from_notes(self, notes: Mapping[str, Notes]) -> dict[str, float] | None:  # noqa: ARG002
         """Return the features from what the stages noted of a treated clip, by stage; None: the sound says them.

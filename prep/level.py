@@ -179,6 +179,10 @@ def active_level(clip: Clip) -> ActiveLevel | None:
     Raises:
         ClipError: a sample is not finite.
     """
+    return clip.once(_active_level)
+
+
+def _active_level(clip: Clip) -> ActiveLevel | None:
     signal = _finite_samples(clip).mean(axis=1)
     if clip.seconds < HANGOVER_SECONDS:
         return None
@@ -233,6 +237,10 @@ def true_peak_dbtp(clip: Clip) -> Decibels | None:
     Raises:
         ClipError: a sample is not finite.
     """
+    return clip.once(_true_peak_dbtp)
+
+
+def _true_peak_dbtp(clip: Clip) -> Decibels | None:
     samples = _finite_samples(clip)
     return _level(max(_peak(samples), _peak(_oversampled(samples, clip.rate)))) if samples.size else None
 
@@ -260,14 +268,20 @@ def gain(clip: Clip, gain_db: Decibels) -> Clip:
 
 def _window_powers(clip: Clip, hops_per_window: int) -> Signal:
     """Return the K-weighted power of each whole window of so many 100 ms, one every 100 ms, shape (windows,)."""
-    weighted = _k_weighted(clip)
-    count = len(weighted) // _HOP_FRAMES
-    if count < hops_per_window:
+    power = clip.once(_hop_powers)
+    if len(power) < hops_per_window:
         return np.empty(0)
-    hops = weighted[: count * _HOP_FRAMES].reshape(count, _HOP_FRAMES, clip.channels)
-    power = np.square(hops).mean(axis=1) @ _WEIGHTS[clip.channels]
     windows: Signal = np.lib.stride_tricks.sliding_window_view(power, hops_per_window).mean(axis=1)
     return windows
+
+
+def _hop_powers(clip: Clip) -> Signal:
+    """Return the K-weighted power of each whole 100 ms, summed over channels with their weights, shape (hops,)."""
+    weighted = _k_weighted(clip)
+    count = len(weighted) // _HOP_FRAMES
+    hops = weighted[: count * _HOP_FRAMES].reshape(count, _HOP_FRAMES, clip.channels)
+    powers: Signal = np.square(hops).mean(axis=1) @ _WEIGHTS[clip.channels]
+    return powers
 
 
 def _gated(powers: Signal, relative_gate_lu: Decibels) -> Signal:

@@ -257,6 +257,7 @@ def _cues(record: Record) -> str:
             "clips. p and interval belong to *after*. *Not settled* is no pass: it says that these clips cannot tell."
         ),
         _table(head, rows),
+        *_limit_lines(record),
         *_score_notes(audit),
         *_common_warnings(audit),
         # What a claim of equality would take is said once, above.
@@ -266,6 +267,12 @@ def _cues(record: Record) -> str:
         ),
     ]
     return "\n\n".join(part for part in parts if part)
+
+
+def _limit_lines(record: Record) -> Iterable[str]:
+    """Say of each limit whether it holds."""
+    for limit in record["limits"]:
+        yield f"Limit `{limit['limit']}`: " + (f"**broken**, {limit['why']}." if limit["broken"] else "holds.")
 
 
 def _score_notes(audit: Mapping[str, Any]) -> Iterable[str]:

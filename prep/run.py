@@ -13,6 +13,7 @@ from threadpoolctl import threadpool_limits
 
 from prep.audit import audit_columns, fit_intervals, stability
 from prep.check import Plan, checked, plan_summary, split_record
+from prep.limits import judged, parse_limit
 from prep.passes import Branch, Entry, Runner, branches_of
 from prep.publish import publish, study_secret
 from prep.record import clip_record, json_bytes, key_csv, manifest_csv, this_platform, versions
@@ -37,11 +38,19 @@ class Done:
 
     @property
     def exit_code(self) -> int:
-        """0 where every clip is delivered, else 1."""
-        return 0 if all(clip["status"] == "delivered" for clip in self.record["clips"]) else 1
+        """0 where every clip is delivered and every limit holds, else 1."""
+        delivered = all(clip["status"] == "delivered" for clip in self.record["clips"])
+        return 0 if delivered and not any(limit["broken"] for limit in self.record["limits"]) else 1
 
 
-def run_study(config: Path, progress: Progress, *, workers: int | None = None, secret: Path | None = None) -> Done:
+def run_study(
+    config: Path,
+    progress: Progress,
+    *,
+    workers: int | None = None,
+    secret: Path | None = None,
+    fail_if: Sequence[str] = (),
+) -> Done:
     """Prepare a study and write its output folder.
 
     Args:
@@ -49,6 +58,7 @@ def run_study(config: Path, progress: Progress, *, workers: int | None = None, s
         progress: what is told of the work.
         workers: processes; the config's number or the cores by default. No effect on the result.
         secret: file with the secret that keys the ids, in place of the output folder's own.
+        fail_if: limits besides those of the config.
 
     Raises:
         ConfigError: the config or the table is wrong.
@@ -57,10 +67,11 @@ def run_study(config: Path, progress: Progress, *, workers: int | None = None, s
     """
     started = time.time()
     plan = checked(config)
+    _check_limits(plan, fail_if)
     _tell(plan, progress)
     with _treated(plan, progress, workers) as (runner, branches):
         output = plan.loaded.path(plan.loaded.study.output)
-        record = _record(plan, runner, branches, study_secret(output, secret))
+        record = _record(plan, runner, branches, study_secret(output, secret), fail_if)
         manifest, key = manifest_csv(record["clips"]), key_csv(record["clips"])
         record["files"] = {"manifest.csv": digest(manifest), "key.csv": digest(key)}
         record |= _volatile(started)
@@ -76,16 +87,27 @@ def run_study(config: Path, progress: Progress, *, workers: int | None = None, s
     return Done(record, output, folder)
 
 
-def audit_study(config: Path, progress: Progress, *, workers: int | None = None) -> Done:
+def audit_study(config: Path, progress: Progress, *, workers: int | None = None, fail_if: Sequence[str] = ()) -> Done:
     """Return what a run would prove, without writing an output folder.
 
     Raises:
         ConfigError, RefusedError, NothingUsableError: as `run_study`.
     """
     plan = checked(config)
+    _check_limits(plan, fail_if)
     _tell(plan, progress)
     with _treated(plan, progress, workers) as (runner, branches):
-        return Done(_record(plan, runner, branches, b""))
+        return Done(_record(plan, runner, branches, b"", fail_if))
+
+
+def _check_limits(plan: Plan, fail_if: Sequence[str]) -> None:
+    """Refuse limits that are not well formed before any work.
+
+    Raises:
+        ConfigError: there is one.
+    """
+    for text in fail_if:
+        parse_limit(text, plan.loaded.study.audited())
 
 
 @contextmanager
@@ -107,7 +129,9 @@ def _treated(plan: Plan, progress: Progress, workers: int | None) -> Iterator[tu
         yield runner, branches
 
 
-def _record(plan: Plan, runner: Runner, branches: Sequence[Branch], secret: bytes) -> dict[str, Any]:
+def _record(
+    plan: Plan, runner: Runner, branches: Sequence[Branch], secret: bytes, fail_if: Sequence[str]
+) -> dict[str, Any]:
     """Return run.json without its volatile fields and file hashes."""
     study = plan.loaded.study
     clips = [clip_record(entry, secret) for entry in runner.entries]
@@ -117,6 +141,8 @@ def _record(plan: Plan, runner: Runner, branches: Sequence[Branch], secret: byte
         name: {plan.chain.stages[place].NAME: fit.model_dump(mode="json") for place, fit in branch.fits.items()}
         for name, branch in (("evidence", evidence), ("release", by_branch["release"]))
     }
+    audit = audit_columns(study, runner.entries, runner.cues)
+    limits = [parse_limit(text, study.audited()) for text in (*study.audit.fail_if, *fail_if)]
     return {
         "study": study.study,
         "config": study.resolved(),
@@ -126,7 +152,8 @@ def _record(plan: Plan, runner: Runner, branches: Sequence[Branch], secret: byte
         "fits": fits,
         "fit_intervals": fit_intervals(study, runner.entries, plan.chain),
         "stability": _stability(plan, runner, by_branch["release"]),
-        "audit": audit_columns(study, runner.entries, runner.cues),
+        "audit": audit,
+        "limits": judged(limits, audit),
         "one_sided": _one_sided(plan),
         "counts": dict(Counter(clip["status"] for clip in clips)),
         "notices": [str(notice) for notice in (*plan.notices, *runner.notices)],

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from prep.clip import Clip
+    from prep.facts import AudioFacts
     from prep.table import Row
 
 FitsOn = Literal["nothing", "every clip", "labels"]
@@ -160,11 +161,12 @@ class Stage(Step, Generic[M, F]):
 
 @dataclass(frozen=True, slots=True)
 class Encoded:
-    """What a listener gets: the bytes, the file's suffix with its dot, and the sound they decode to."""
+    """What a listener gets: the bytes, the suffix with its dot, the sound they decode to and what the file is."""
 
     data: bytes = field(repr=False)
     suffix: str
     decoded: Clip
+    facts: AudioFacts
     notes: Notes = field(default_factory=dict)
 
 

@@ -16,6 +16,7 @@ from prep.chain import order_problems
 from prep.classifiers import cue_classes
 from prep.document import Document, Place, did_you_mean, read_document
 from prep.errors import ConfigError, Problem
+from prep.limits import parse_limit
 from prep.spectrum import TILT_BAND_HZ, checked_tilt_band
 from prep.stage import Step, refuse_truth_values
 from prep.stages import stage_classes
@@ -101,6 +102,9 @@ class Audit(Section):
     )
     draws: int = Field(default=9999, ge=199, description="permutations where they cannot all be listed, no unit")
     seed: int = Field(default=0, ge=0, description="seed of permutations and bootstrap, no unit")
+    fail_if: list[str] = Field(
+        default=[], description='what may not be found, as ["tilt.after.separation>0.15"]; exit code 1 where it is'
+    )
 
 
 class Study(Section):
@@ -122,13 +126,14 @@ class Study(Section):
     )
     cache: PathText = Field(default=".prep-cache", description="folder of kept results; no effect on results")
 
+    def audited(self) -> list[str]:
+        """Return the names of the audited cues."""
+        return list(cue_classes()) if self.audit.cues == "all" else self.audit.cues
+
     def cues(self) -> tuple[Cue, ...]:
         """Return the audited cues, set up for this study."""
-        classes = cue_classes()
-        names = list(classes) if self.audit.cues == "all" else self.audit.cues
-        return tuple(
-            classes[name].model_validate(_handed_down(classes[name], {}, self._study_wide())) for name in names
-        )
+        classes = {name: cue_classes()[name] for name in self.audited()}
+        return tuple(cue.model_validate(_handed_down(cue, {}, self._study_wide())) for cue in classes.values())
 
     def _study_wide(self) -> dict[str, Any]:
         return {"tilt_band_hz": self.tilt_band_hz}
@@ -171,6 +176,7 @@ def load_study(path: Path) -> LoadedStudy:
         raise ConfigError(_in_line_order(problems)) from None
     problems += _clips_problems(study, document)
     problems += _cue_problems(study, document)
+    problems += _limit_problems(study, document)
     if problems:
         raise ConfigError(_in_line_order(problems))
     return LoadedStudy(study, document, path.parent)
@@ -318,6 +324,15 @@ def _cue_problems(study: Study, document: Document) -> Iterator[Problem]:
         if name not in cue_classes():
             where = document.where(("audit", "cues", index))
             yield Problem(where, f"{name}: no such cue", did_you_mean(name, cue_classes()))
+
+
+def _limit_problems(study: Study, document: Document) -> Iterator[Problem]:
+    """Yield each limit that is not well formed."""
+    for index, text in enumerate(study.audit.fail_if):
+        try:
+            parse_limit(text, study.audited(), document.where(("audit", "fail_if", index)))
+        except ConfigError as error:
+            yield from error.problems
 
 
 def _in_line_order(problems: Sequence[Problem]) -> list[Problem]:

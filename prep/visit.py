@@ -217,7 +217,7 @@ def _inspected(ask: Inspect, state: _State) -> dict[str, Any]:
         "sha256": state.sha256,
         "samples_sha256": digest(clip.samples.tobytes() + f"{clip.samples.shape}{clip.rate}".encode()),
         "facts": facts.model_dump(mode="json") if facts else {},
-        "cues": measure_cues(clip, ask.cues),
+        "cues": measure_cues(clip, ask.cues) | _told_by_file(ask.cues, facts, len(state.data)),
     }
 
 
@@ -242,7 +242,9 @@ def _rendered(ask: Render, state: _State) -> dict[str, Any]:
         "rate": decoded.rate,
         "channels": decoded.channels,
         "notes": notes | {ask.encoder.NAME: encoded.notes},
-        "cues": measure_cues(decoded, ask.cues) | _noted_cues(notes, ask.cues),
+        "cues": measure_cues(decoded, ask.cues)
+        | _told_by_file(ask.cues, encoded.facts, len(encoded.data))
+        | _told_by_notes(ask.cues, notes),
     }
 
 
@@ -332,7 +334,14 @@ def _latest(
     return 0, (state.original(), {})
 
 
-def _noted_cues(notes: dict[str, Notes], cues: Sequence[Cue]) -> CueValues:
+def _told_by_file(cues: Sequence[Cue], facts: audio.AudioFacts | None, size_bytes: int) -> CueValues:
+    """Return the features of the cues that are told by the file and not by the sound."""
+    if facts is None:
+        return {}
+    return {cue.NAME: told for cue in cues if (told := cue.from_file(facts, size_bytes)) is not None}
+
+
+def _told_by_notes(cues: Sequence[Cue], notes: dict[str, Notes]) -> CueValues:
     """Return the features of the cues that are told by the treatment and not by the sound."""
     return {cue.NAME: noted for cue in cues if (noted := cue.from_notes(notes)) is not None}
 

@@ -2,18 +2,18 @@
 
 import typer
 
-from prep.commands.options import Config, Json, WorkerCount
+from prep.commands.options import Config, FailIf, Json, WorkerCount
 
 
-def audit(config: Config, workers: WorkerCount = None, json: Json = False) -> None:
+def audit(config: Config, workers: WorkerCount = None, fail_if: FailIf = None, json: Json = False) -> None:
     """Say how well each cue tells the conditions apart, before and after the chain; write nothing.
 
-    Example: prep audit study.yaml
+    Example: prep audit study.yaml --fail-if "tilt.after.separation>0.15"
     """
     from prep.commands.show import show_audit
     from prep.progress import progress_for_terminal
     from prep.run import audit_study
 
-    done = audit_study(config, progress_for_terminal(), workers=workers)
+    done = audit_study(config, progress_for_terminal(), workers=workers, fail_if=fail_if or ())
     show_audit(done, as_json=json)
     raise typer.Exit(done.exit_code)

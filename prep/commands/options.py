@@ -13,6 +13,10 @@ WorkerCount = Annotated[
         "--workers", min=1, help="Processes; as many as cores by default. No effect on results.", show_default=False
     ),
 ]
+FailIf = Annotated[
+    list[str] | None,
+    typer.Option("--fail-if", help="What may not be found, as 'tilt.after.separation>0.15'.", show_default=False),
+]
 Secret = Annotated[
     Path | None,
     typer.Option(

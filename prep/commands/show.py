@@ -39,7 +39,12 @@ def show_run(done: Done, *, as_json: bool) -> None:
 def show_audit(done: Done, *, as_json: bool) -> None:
     """Print the audit: as JSON, or as a table of cues."""
     if as_json:
-        show_json({name: done.record[name] for name in ("study", "split", "fits", "fit_intervals", "audit")})
+        show_json(
+            {
+                name: done.record[name]
+                for name in ("study", "split", "fits", "fit_intervals", "stability", "audit", "limits")
+            }
+        )
         return
     _show_set_aside(done.record)
     _show_cues(done.record)
@@ -134,6 +139,8 @@ def _show_set_aside(record: Mapping[str, Any]) -> None:
 def _show_cues(record: Mapping[str, Any]) -> None:
     """Print each cue with its AUC by column, and the verdict on held-out clips after the treatment."""
     audit = record["audit"]
+    for limit in record["limits"]:
+        _print(f"limit {limit['limit']}: " + (f"broken, {limit['why']}" if limit["broken"] else "holds"))
     if audit is None:
         return
     rows = []

@@ -131,7 +131,8 @@ class Encode(Encoder):
 def _delivered(data: bytes, name: str, notes: Notes) -> Encoded:
     """Return bytes with what they decode to."""
     decoded, facts = audio.decode(data, name)
-    return Encoded(data, audio.suffix_of(facts), decoded, {"codec": facts.codec, "container": facts.container, **notes})
+    about = {"codec": facts.codec, "container": facts.container}
+    return Encoded(data, audio.suffix_of(facts), decoded, facts, about | notes)
 
 
 def _level_notes(clip: Clip, decoded: Clip) -> Notes:

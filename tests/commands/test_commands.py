@@ -138,6 +138,24 @@ def test_audit_prints_the_proof(make_study: MakeStudy) -> None:
 
 
 @pytest.mark.usefixtures("inline")
+def test_a_broken_limit_fails_the_build(make_study: MakeStudy) -> None:
+    """A broken limit, of the command line or of the config, is named and gives exit code 1; one that holds gives 0."""
+    config = make_study()
+    broken = call("audit", config, "--fail-if", "tilt.after.separation>0.15")
+    holds = call("audit", config, "--fail-if", "tilt.delivered.separation>0.49")
+    values = yaml.safe_load(config.read_text())
+    config.write_text(yaml.safe_dump({**values, "audit": {"fail_if": ["tilt.before.separation>0.1"]}}))
+    by_config = call("run", config)
+
+    assert broken.exit_code == 1
+    assert "limit tilt.after.separation>0.15: broken" in broken.stdout
+    assert holds.exit_code == 0
+    assert by_config.exit_code == 1
+    assert "**broken**" in (config.parent / "out" / "report.md").read_text()
+    assert call("audit", config, "--fail-if", "tilt.after>1").exit_code == 3
+
+
+@pytest.mark.usefixtures("inline")
 def test_verify_prints_what_is_wrong(make_study: MakeStudy) -> None:
     """`verify` exits with 0 on a whole output and names what is not as recorded."""
     config = make_study()
