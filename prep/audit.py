@@ -19,7 +19,9 @@ import numpy as np
 from prep.auc import auc
 from prep.design import Observations
 from prep.errors import RefusedError, UndefinedError
-from prep.logistic import crossvalidated_scores, train
+from prep.limits import ALL
+from prep.logistic import crossvalidated_scores
+from prep.score import Scorer, correlations, features_of, trained_scorer
 from prep.separability import compare, describe
 from prep.shift import hodges_lehmann, matched_differences, shift_interval, walsh_median
 from prep.split import draw_split
@@ -39,6 +41,11 @@ if TYPE_CHECKING:
     Features = NDArray[np.float64]
 
 STABILITY_SPLITS = 200
+_ALL = {
+    "kind": "nuisance",
+    "meaning": "all nuisance cues together: what an attentive listener could use at once",
+    "source": "a classifier over the features of every nuisance cue, undefined ones taken as the fit split's median",
+}
 
 Rendering = Literal["source", "evidence", "release"]
 
@@ -66,7 +73,17 @@ def audit_columns(study: Study, entries: Sequence[Entry], cues: Sequence[Cue]) -
         "cues": {cue.NAME: _definition(cue) for cue in audited},
         **dict.fromkeys(("sources", "before", "after", "after_retrained", "delivered")),
     }
-    scorers = {cue.NAME: _Scorer(cue, study.compare, compared) for cue in audited}
+    learning = [entry for entry in compared if entry.half == "fit"] or compared
+    parts: dict[str, tuple[Cue, ...]] = {cue.NAME: (cue,) for cue in audited}
+    nuisance = tuple(cue for cue in audited if cue.KIND == "nuisance")
+    if len(nuisance) > 1:
+        parts[ALL] = nuisance
+        audit["cues"][ALL] = {**_ALL, "features": [{"name": cue.NAME} for cue in nuisance]}
+    observations = observations_of(study.compare, learning)
+    scorers = {
+        name: trained_scorer(cues, [_values(entry, "source") for entry in learning], observations)
+        for name, cues in parts.items()
+    }
     audit["features"] = _feature_aucs(study.compare, compared, audited)
     audit["sources"] = _described(study.compare, compared, "source", scorers)
     if any("release" in entry.rendered for entry in compared):
@@ -77,7 +94,9 @@ def audit_columns(study: Study, entries: Sequence[Entry], cues: Sequence[Cue]) -
         after: Rendering = "evidence" if any("evidence" in entry.rendered for entry in heldout) else "release"
         if any(after in entry.rendered for entry in heldout):
             audit["after"] = _tested(study, heldout, after, scorers)
-            audit["after_retrained"] = _retrained(study, heldout, after, audited)
+            audit["after_retrained"] = _retrained(study, heldout, after, scorers)
+    is_b = observations_of(study.compare, compared).is_b
+    audit["correlation"] = correlations(_scores(compared, "source", scorers), is_b)
     return audit
 
 
@@ -127,7 +146,7 @@ def fit_intervals(study: Study, entries: Sequence[Entry], chain: Chain) -> dict[
     for stage in chain.stages:
         cue = cues.get(stage.CORRECTS)
         if cue is not None and compared:
-            values = _features(cue, [_values(entry, "source") for entry in compared])[:, 0]
+            values = features_of((cue,), [_values(entry, "source") for entry in compared])[:, 0]
             found[stage.NAME] = _shift(values, observations_of(study.compare, compared), study.audit.seed)
     return found
 
@@ -208,57 +227,23 @@ def _values(entry: Entry, rendering: Rendering) -> CueValues:
     return cues
 
 
-def _features(cue: Cue, values: Sequence[CueValues]) -> Features:
-    """Return (clips, features) in steps of each feature's resolution, NaN where the cue is undefined."""
-    names = [feature.name for feature in cue.FEATURES]
-    rows = [[clip.get(cue.NAME, {}).get(name, np.nan) for name in names] for clip in values]
-    features = np.array(rows, dtype=np.float64).reshape(len(values), len(names))
-    steps = np.array([feature.resolution for feature in cue.FEATURES])
-    return np.asarray(np.round(features / steps) * steps, dtype=np.float64)
-
-
-class _Scorer:
-    """Turns a cue's features into one number a clip, the same way in every column."""
-
-    def __init__(self, cue: Cue, compare_: Compare, compared: Sequence[Entry]) -> None:
-        self.cue = cue
-        self.problem = ""
-        self._classifier = None
-        if len(cue.FEATURES) > 1:
-            learning = [entry for entry in compared if entry.half == "fit"] or list(compared)
-            features = _features(cue, [_values(entry, "source") for entry in learning])
-            observations = observations_of(compare_, learning)
-            try:
-                self._classifier = train(features, observations.is_b, observations.unit)
-            except UndefinedError as error:
-                self.problem = str(error)
-
-    def scores(self, entries: Sequence[Entry], rendering: Rendering) -> Features:
-        """Return one number a clip, NaN where the cue is undefined or the classifier has none."""
-        features = _features(self.cue, [_values(entry, rendering) for entry in entries])
-        if len(self.cue.FEATURES) == 1:
-            return features[:, 0]
-        scores = np.full(len(features), np.nan)
-        held = ~np.isnan(features).any(axis=1)
-        if self._classifier is not None and held.any():
-            scores[held] = self._classifier.score(features[held])
-        return scores
+def _scores(entries: Sequence[Entry], rendering: Rendering, scorers: dict[str, Scorer]) -> dict[str, Features]:
+    values = [_values(entry, rendering) for entry in entries]
+    return {name: scorer.scores(values) for name, scorer in scorers.items()}
 
 
 def _described(
-    compare_: Compare, entries: Sequence[Entry], rendering: Rendering, scorers: dict[str, _Scorer]
+    compare_: Compare, entries: Sequence[Entry], rendering: Rendering, scorers: dict[str, Scorer]
 ) -> dict[str, Any]:
-    scores = {name: scorer.scores(entries, rendering) for name, scorer in scorers.items()}
+    scores = _scores(entries, rendering, scorers)
     described = describe(scores, observations_of(compare_, entries))
     return {name: description.model_dump(mode="json") for name, description in described.items()}
 
 
-def _tested(
-    study: Study, entries: Sequence[Entry], rendering: Rendering, scorers: dict[str, _Scorer]
-) -> dict[str, Any]:
+def _tested(study: Study, entries: Sequence[Entry], rendering: Rendering, scorers: dict[str, Scorer]) -> dict[str, Any]:
     if study.compare is None or not all(entry.row.columns.get(study.compare.unit) for entry in entries):
         return {}
-    scores = {name: scorer.scores(entries, rendering) for name, scorer in scorers.items()}
+    scores = _scores(entries, rendering, scorers)
     tested = compare(
         scores,
         observations_of(study.compare, entries),
@@ -276,23 +261,26 @@ def _feature_aucs(compare_: Compare, entries: Sequence[Entry], cues: Sequence[Cu
     found = {}
     for cue in cues:
         if len(cue.FEATURES) > 1:
-            features = _features(cue, [_values(entry, rendering) for entry in entries])
+            features = features_of((cue,), [_values(entry, rendering) for entry in entries])
             columns = {feature.name: features[:, place] for place, feature in enumerate(cue.FEATURES)}
             found[cue.NAME] = {name: described.auc for name, described in describe(columns, observations).items()}
     return found
 
 
-def _retrained(study: Study, entries: Sequence[Entry], rendering: Rendering, cues: Sequence[Cue]) -> dict[str, Any]:
-    """Return, for each cue of several numbers, the AUC of a classifier trained anew on the held-out clips."""
+def _retrained(
+    study: Study, entries: Sequence[Entry], rendering: Rendering, scorers: dict[str, Scorer]
+) -> dict[str, Any]:
+    """Return, for each score of several numbers, the AUC of a classifier trained anew on the held-out clips."""
     found: dict[str, Any] = {}
     if study.compare is None:
         return found
     observations = observations_of(study.compare, entries)
-    for cue in cues:
-        if len(cue.FEATURES) > 1:
-            features = _features(cue, [_values(entry, rendering) for entry in entries])
+    values = [_values(entry, rendering) for entry in entries]
+    for name, scorer in scorers.items():
+        features = scorer.features(values)
+        if features.shape[1] > 1:
             judged = crossvalidated_scores(features, observations.is_b, observations.unit)
-            found[cue.NAME] = {
+            found[name] = {
                 "auc": judged.folds.mean,
                 "coverage": judged.folds.coverage,
                 "warnings": list(judged.warnings),

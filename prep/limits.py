@@ -23,6 +23,7 @@ from prep.verdict import NOT_MEASURABLE, NOT_SETTLED, TOLD_APART
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+ALL = "all"  # the score of all nuisance cues together
 COLUMNS = ("before", "after", "delivered")
 FIGURES = ("separation", "p", "spread")
 OPERATORS = {">": operator.gt, ">=": operator.ge, "<": operator.lt, "<=": operator.le}

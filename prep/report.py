@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 Record = dict[str, Any]
 
 LEVEL_MEASURES = ("integrated_lufs", "true_peak_dbtp")
+STRONG_CORRELATION = 0.7
 MOST_ROWS = 20  # of a list in the report
 
 
@@ -25,6 +26,7 @@ def report_md(record: Record) -> str:
         _done(record),
         _shortfalls(record),
         _set_aside(record),
+        _odd_sources(record),
         _clips(record),
         _levels(record),
         _fits(record),
@@ -112,8 +114,7 @@ def _shortfalls(record: Record) -> str:
                 rows.append((clip["file_name"], stage, notes["warning"]))
     if not rows:
         return ""
-    more = f"\n\nand {len(rows) - MOST_ROWS} more; run.json has all." if len(rows) > MOST_ROWS else ""
-    return "## Not achieved\n\n" + _table(("clip", "step", "what"), rows[:MOST_ROWS]) + more
+    return "## Not achieved\n\n" + _table(("clip", "step", "what"), rows[:MOST_ROWS]) + _more(rows)
 
 
 def _set_aside(record: Record) -> str:
@@ -126,6 +127,22 @@ def _set_aside(record: Record) -> str:
     if not rows:
         return "## Exclusions\n\nNo clip was excluded."
     return "## Exclusions\n\n" + _table(("clip", "status", "step", "reason"), rows)
+
+
+def _odd_sources(record: Record) -> str:
+    """List what is odd about the files as they came, and how it was taken."""
+    rows = [
+        (clip["file_name"], warning)
+        for clip in record["clips"]
+        for warning in (clip["source"]["facts"] or {}).get("warnings", ())
+    ]
+    if not rows:
+        return ""
+    return "## Odd sources\n\n" + _table(("clip", "what"), rows[:MOST_ROWS]) + _more(rows)
+
+
+def _more(rows: Sequence[Any]) -> str:
+    return f"\n\nand {len(rows) - MOST_ROWS} more; run.json has all." if len(rows) > MOST_ROWS else ""
 
 
 def _clips(record: Record) -> str:
@@ -259,6 +276,7 @@ def _cues(record: Record) -> str:
         _table(head, rows),
         *_limit_lines(record),
         *_score_notes(audit),
+        *_correlated(audit),
         *_common_warnings(audit),
         # What a claim of equality would take is said once, above.
         *(
@@ -277,14 +295,28 @@ def _limit_lines(record: Record) -> Iterable[str]:
 
 def _score_notes(audit: Mapping[str, Any]) -> Iterable[str]:
     """Say of each cue of several numbers that its AUC is that of a score, and give each number's own."""
-    for name, definition in audit["cues"].items():
-        if len(definition["features"]) > 1 and audit["after"]:
-            own = audit["features"][name]
+    for name in audit["cues"]:
+        own = audit["features"].get(name)
+        if own and audit["after"]:
             figures = ", ".join(f"{feature} {_figure(auc)}" for feature, auc in own.items())
             yield (
                 f"{name} is scored by a classifier over its numbers, trained on the fit split of the sources; its AUC "
                 f"is that of the score. Each number's own AUC over the delivered clips: {figures}."
             )
+
+
+def _correlated(audit: Mapping[str, Any]) -> Iterable[str]:
+    """Say which cues go together, so that nobody counts one cue twice."""
+    names, table = audit["correlation"]["cues"], audit["correlation"]["spearman"]
+    pairs = [
+        (abs(table[i][j]), f"{names[i]} and {names[j]} ({table[i][j]:+.2f})")
+        for i in range(len(names))
+        for j in range(i)
+        if "all" not in (names[i], names[j]) and table[i][j] is not None and abs(table[i][j]) >= STRONG_CORRELATION
+    ]
+    if pairs:
+        told = ", ".join(text for _, text in sorted(pairs, reverse=True)[:MOST_ROWS])
+        yield f"Cues that go together within the conditions (Spearman's correlation over the sources): {told}."
 
 
 def _common_warnings(audit: Mapping[str, Any]) -> Iterable[str]:

@@ -13,7 +13,7 @@ from threadpoolctl import threadpool_limits
 
 from prep.audit import audit_columns, fit_intervals, stability
 from prep.check import Plan, checked, plan_summary, split_record
-from prep.limits import judged, parse_limit
+from prep.limits import ALL, judged, parse_limit
 from prep.passes import Branch, Entry, Runner, branches_of
 from prep.publish import publish, study_secret
 from prep.record import clip_record, json_bytes, key_csv, manifest_csv, this_platform, versions
@@ -107,7 +107,7 @@ def _check_limits(plan: Plan, fail_if: Sequence[str]) -> None:
         ConfigError: there is one.
     """
     for text in fail_if:
-        parse_limit(text, plan.loaded.study.audited())
+        parse_limit(text, [*plan.loaded.study.audited(), ALL])
 
 
 @contextmanager
@@ -142,7 +142,7 @@ def _record(
         for name, branch in (("evidence", evidence), ("release", by_branch["release"]))
     }
     audit = audit_columns(study, runner.entries, runner.cues)
-    limits = [parse_limit(text, study.audited()) for text in (*study.audit.fail_if, *fail_if)]
+    limits = [parse_limit(text, [*study.audited(), ALL]) for text in (*study.audit.fail_if, *fail_if)]
     return {
         "study": study.study,
         "config": study.resolved(),

@@ -16,7 +16,7 @@ from prep.chain import order_problems
 from prep.classifiers import cue_classes
 from prep.document import Document, Place, did_you_mean, read_document
 from prep.errors import ConfigError, Problem
-from prep.limits import parse_limit
+from prep.limits import ALL, parse_limit
 from prep.spectrum import TILT_BAND_HZ, checked_tilt_band
 from prep.stage import Step, refuse_truth_values
 from prep.stages import stage_classes
@@ -330,7 +330,7 @@ def _limit_problems(study: Study, document: Document) -> Iterator[Problem]:
     """Yield each limit that is not well formed."""
     for index, text in enumerate(study.audit.fail_if):
         try:
-            parse_limit(text, study.audited(), document.where(("audit", "fail_if", index)))
+            parse_limit(text, [*study.audited(), ALL], document.where(("audit", "fail_if", index)))
         except ConfigError as error:
             yield from error.problems
 

@@ -132,7 +132,7 @@ def test_audit_prints_the_proof(make_study: MakeStudy) -> None:
     result = call("audit", config, "--json")
 
     assert result.exit_code == 0
-    assert set(json.loads(result.stdout)["audit"]["cues"]) == set(cue_classes())
+    assert set(json.loads(result.stdout)["audit"]["cues"]) == {*cue_classes(), "all"}
     assert "tilt" in call("audit", config).stdout
     assert not (config.parent / "out").exists()
 
