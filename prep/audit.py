@@ -95,6 +95,7 @@ def audit_columns(study: Study, entries: Sequence[Entry], cues: Sequence[Cue]) -
         if any(after in entry.rendered for entry in heldout):
             audit["after"] = _tested(study, heldout, after, scorers)
             audit["after_retrained"] = _retrained(study, heldout, after, scorers)
+    audit["looks"] = _looks(study.compare, compared, scorers)
     is_b = observations_of(study.compare, compared).is_b
     audit["correlation"] = correlations(_scores(compared, "source", scorers), is_b)
     return audit
@@ -264,6 +265,17 @@ def _feature_aucs(compare_: Compare, entries: Sequence[Entry], cues: Sequence[Cu
             features = features_of((cue,), [_values(entry, rendering) for entry in entries])
             columns = {feature.name: features[:, place] for place, feature in enumerate(cue.FEATURES)}
             found[cue.NAME] = {name: described.auc for name, described in describe(columns, observations).items()}
+    return found
+
+
+def _looks(compare_: Compare, entries: Sequence[Entry], scorers: dict[str, Scorer]) -> dict[str, dict[str, Any]]:
+    """Return, by place of the chain that was looked at, how the conditions lie there on every cue (descriptive)."""
+    observations = observations_of(compare_, entries)
+    found = {}
+    for view in dict.fromkeys(name for entry in entries for name in entry.looks):
+        values = [entry.looks.get(view, {}).get("cues", {}) for entry in entries]
+        scores = {name: scorer.scores(values) for name, scorer in scorers.items()}
+        found[view] = {name: item.model_dump(mode="json") for name, item in describe(scores, observations).items()}
     return found
 
 

@@ -11,18 +11,20 @@ from __future__ import annotations
 
 import traceback
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from prep.classifiers import cue_classes
+from prep.convert import Convert
 from prep.errors import ConfigError, NothingUsableError, RefusedError
 from prep.rows import duplicates
 from prep.stage import Measured, Stage
 from prep.store import key_of
-from prep.visit import Ask, Failure, Inspect, Measure, Render, Source, Treatment, Visit, identity, visit
+from prep.visit import Ask, Failure, Inspect, Look, Measure, Render, Source, Treatment, Visit, identity, visit
 from prep.workers import WorkerDiedError, work
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from prep.chain import Chain
     from prep.cue import Cue
@@ -51,6 +53,7 @@ class Entry:
         half: the half of the split it is in; None outside the comparison.
         inspection: hash, facts and cues of the source, once read.
         rendered: the delivered bytes' answer by branch, once rendered.
+        looks: the cues at other places of the chain, by what is looked at ("after tilt_eq", "format only").
         known: every answer so far, by the key of its question.
         failure: why the clip was set aside.
         trace: the traceback where the failure is not one that the clip explains.
@@ -60,6 +63,7 @@ class Entry:
     half: Half | None = None
     inspection: Answer = field(default_factory=dict)
     rendered: dict[BranchName, Answer] = field(default_factory=dict)
+    looks: dict[str, Answer] = field(default_factory=dict)
     known: dict[str, Answer] = field(default_factory=dict, repr=False)
     failure: Failure | None = None
     trace: str | None = None
@@ -171,6 +175,45 @@ class Runner:
                 if ask := ask_of(branch, entry):
                     entry.rendered[branch.name] = entry.known[_key(ask)]
         self._hold_ceiling(chain)
+
+    def look(self, chain: Chain, release: Branch) -> None:
+        """Measure the cues after every stage, through a null pass, and of the format alone, as the config asks.
+
+        Nothing of it is delivered, and only compared stimuli are looked at.
+        """
+        views = list(self._views(chain, release))
+        if not views:
+            return
+
+        def asks(entry: Entry) -> dict[str, Ask]:
+            return {name: ask for name, ask_of in views if entry.stimulus and (ask := ask_of(entry.row))}
+
+        self._pass("look between the stages", lambda entry: list(asks(entry).values()))
+        for entry in self.live():
+            entry.looks = {name: entry.known[_key(ask)] for name, ask in asks(entry).items()}
+
+    def _views(self, chain: Chain, release: Branch) -> Iterator[tuple[str, Callable[[Row], Ask | None]]]:
+        """Yield what is looked at: a name, and the question of a row."""
+        audit = self.study.audit
+        for place, stage in enumerate(chain.stages):
+            if audit.after_each_stage:
+                yield f"after {stage.NAME}", partial(self._after, chain, release, place)
+            if audit.null_pass and stage.applies_to() is not None:
+                yield f"null pass {stage.NAME}", partial(self._null_pass, chain, release, place)
+        if audit.baseline == "format_only":
+            yield "format only", partial(self._format_only, chain, release)
+
+    def _after(self, chain: Chain, release: Branch, place: int, row: Row) -> Ask:
+        return Look(release.treatments(chain, row, place + 1), self.cues)
+
+    def _null_pass(self, chain: Chain, release: Branch, place: int, row: Row) -> Ask:
+        treatment = Treatment(chain.stages[place], release.fits.get(place))
+        return Look((*release.treatments(chain, row, place), treatment), self.cues)
+
+    def _format_only(self, chain: Chain, release: Branch, row: Row) -> Ask:
+        kept = {stage.NAME for stage in chain.stages if stage.LEVEL or isinstance(stage, Convert)}
+        treatments = release.treatments(chain, row, len(chain.stages))
+        return Render(tuple(step for step in treatments if step.stage.NAME in kept), chain.encoder, self.cues)
 
     def _measures(self, chain: Chain, branches: Sequence[Branch], place: int, entry: Entry) -> list[Ask]:
         """Return what a stage must be told of a clip, a question a branch."""

@@ -15,6 +15,7 @@ Record = dict[str, Any]
 
 LEVEL_MEASURES = ("integrated_lufs", "true_peak_dbtp")
 STRONG_CORRELATION = 0.7
+NOTABLE_CHANGE = 0.1  # of a separation by one stage
 MOST_ROWS = 20  # of a list in the report
 
 
@@ -31,6 +32,7 @@ def report_md(record: Record) -> str:
         _levels(record),
         _fits(record),
         _cues(record),
+        _looks(record),
         "## Methods\n\n" + methods_md(record).strip(),
         _versions(record),
     ]
@@ -285,6 +287,38 @@ def _cues(record: Record) -> str:
         ),
     ]
     return "\n\n".join(part for part in parts if part)
+
+
+def _looks(record: Record) -> str:
+    """Tell where each cue comes from: its AUC after every stage, and which stage removed or created it."""
+    looks = (record["audit"] or {}).get("looks")
+    if not looks:
+        return ""
+    audit = record["audit"]
+    rows = [
+        (name, _figure(audit["sources"][name]["auc"]), *(_figure(view[name]["auc"]) for view in looks.values()))
+        for name in audit["cues"]
+    ]
+    text = (
+        "## Where cues come from\n\n"
+        "AUC over all compared clips, descriptive, through the released corrections. *Null pass* "
+        "sends the clips that a one-sided stage passes by through it as well, for comparison only.\n\n"
+    )
+    return text + _table(("cue", "sources", *looks), rows) + "".join(f"\n\n{line}" for line in _origins(audit))
+
+
+def _origins(audit: Mapping[str, Any]) -> Iterable[str]:
+    """Say which stage removed and which created a cue."""
+    before = {name: item["separation"] for name, item in audit["sources"].items()}
+    for view, found in audit["looks"].items():
+        if not view.startswith("after "):
+            continue
+        for name, item in found.items():
+            old, new = before.get(name), item["separation"]
+            if old is not None and new is not None and abs(new - old) >= NOTABLE_CHANGE:
+                did = "created or strengthened" if new > old else "removed or weakened"
+                yield f"{view.removeprefix('after ')} {did} {name}: separation {old:.2f} before it, {new:.2f} after it."
+            before[name] = new
 
 
 def _limit_lines(record: Record) -> Iterable[str]:

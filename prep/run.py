@@ -125,6 +125,7 @@ def _treated(plan: Plan, progress: Progress, workers: int | None) -> Iterator[tu
             progress.say(f"note: {notice}")
         runner.fit(plan.chain, branches)
         runner.render(plan.chain, branches)
+        runner.look(plan.chain, next(branch for branch in branches if branch.name == "release"))
         progress.say("audit: comparing the conditions on every cue")
         yield runner, branches
 

@@ -7,7 +7,7 @@ The runner (prep.run) does all looping, caching and failing; a stage does the ar
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NamedTuple, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NamedTuple, Self, TypeVar, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -56,17 +56,20 @@ class Rejected:
     limit: float | None = None
 
 
-def refuse_truth_values(given: Any) -> Any:
-    """Refuse true and false, which YAML makes of yes, no, on and off, and which would pass for 1 and 0.
+def refuse_truth_values(model: type[BaseModel], given: Any) -> Any:
+    """Refuse true and false where no switch is meant: YAML makes them of yes and no, and they would pass for 1 and 0.
 
     Raises:
-        ValueError: a value, or one of a list or mapping in it, is a truth value; no setting is one.
+        ValueError: a value, or one of a list or mapping in it, is a truth value, and the setting is not one.
     """
-    if isinstance(given, dict):
-        for name, value in given.items():
-            inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else [value]
-            if any(isinstance(item, bool) for item in inner):
-                raise ValueError(f"{name} holds true or false, and no setting does; put yes, no, on or off in quotes")
+    for name, value in given.items() if isinstance(given, dict) else ():
+        field = model.model_fields.get(name)
+        kinds = (field.annotation, *get_args(field.annotation)) if field else ()
+        if any(kind is bool or (isinstance(kind, type) and issubclass(kind, BaseModel)) for kind in kinds):
+            continue  # a switch, or a part that looks after itself
+        inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else [value]
+        if any(isinstance(item, bool) for item in inner):
+            raise ValueError(f"{name} holds true or false, and is no switch; put yes, no, on or off in quotes")
     return given
 
 
@@ -82,7 +85,10 @@ class Step(BaseModel):
     NAME: ClassVar[str] = ""
     VERSION: ClassVar[int] = 1
 
-    _no_truth = model_validator(mode="before")(refuse_truth_values)
+    @model_validator(mode="before")
+    @classmethod
+    def _no_truth_values(cls, given: Any) -> Any:
+        return refuse_truth_values(cls, given)
 
     def identity(self) -> Mapping[str, Any]:
         """Return what decides the sound of this step: name, version and parameters."""

@@ -33,7 +33,10 @@ class Section(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
-    _no_truth = model_validator(mode="before")(refuse_truth_values)
+    @model_validator(mode="before")
+    @classmethod
+    def _no_truth_values(cls, given: Any) -> Any:
+        return refuse_truth_values(cls, given)
 
 
 def _expanded(value: object) -> object:
@@ -102,6 +105,16 @@ class Audit(Section):
     )
     draws: int = Field(default=9999, ge=199, description="permutations where they cannot all be listed, no unit")
     seed: int = Field(default=0, ge=0, description="seed of permutations and bootstrap, no unit")
+    after_each_stage: bool = Field(
+        default=False, description="whether every cue is measured after every stage, to see which removes or creates it"
+    )
+    null_pass: bool = Field(
+        default=False,
+        description="whether clips that a one-sided stage passes by go through it, for comparison only",
+    )
+    baseline: Literal["format_only"] | None = Field(
+        default=None, description="format_only: measure also what conversion, level and codec alone would deliver"
+    )
     fail_if: list[str] = Field(
         default=[], description='what may not be found, as ["tilt.after.separation>0.15"]; exit code 1 where it is'
     )

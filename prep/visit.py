@@ -76,6 +76,14 @@ class Measure:
 
 
 @dataclass(frozen=True, slots=True)
+class Look:
+    """Ask for the cues after some treatments, before any encoding."""
+
+    treatments: tuple[Treatment, ...]
+    cues: tuple[Cue, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Render:
     """Ask for the delivered bytes after all treatments, and the cues of what they decode to."""
 
@@ -84,7 +92,7 @@ class Render:
     cues: tuple[Cue, ...]
 
 
-Ask = Inspect | Measure | Render
+Ask = Inspect | Measure | Look | Render
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +159,8 @@ def identity(ask: Ask) -> list[Any]:
             return ["inspect", _identities(ask.cues)]
         case Measure():
             return ["measure", _identities(ask.treatments), ask.stage.identity()]
+        case Look():
+            return ["look", _identities(ask.treatments), _identities(ask.cues)]
         case Render():
             return ["render", _identities(ask.treatments), ask.encoder.identity(), _identities(ask.cues)]
 
@@ -204,6 +214,9 @@ def _answer(ask: Ask, state: _State) -> dict[str, Any]:
             answer = _inspected(ask, state)
         case Measure():
             answer = _measured(ask, state)
+        case Look():
+            clip, notes = _treated(ask.treatments, state)
+            answer = {"cues": measure_cues(clip, ask.cues) | _told_by_notes(ask.cues, notes)}
         case Render():
             answer = _rendered(ask, state)
     state.store.put_json(key, answer)

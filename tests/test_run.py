@@ -519,3 +519,27 @@ def test_two_runs_into_one_folder_both_end_well(make_study: MakeStudy) -> None:
 
     assert [process.returncode for process in processes] == [0, 0], said
     assert verify_output(config.parent / "out").exit_code == 0
+
+
+@pytest.mark.usefixtures("inline")
+def test_the_report_names_where_a_cue_comes_from(make_study: MakeStudy) -> None:
+    """Measured after each stage, the stage that takes tilt out is named; the null pass and the format alone keep it."""
+    config = make_study(
+        audit={"after_each_stage": True, "null_pass": True, "baseline": "format_only", "cues": ["tilt"]}
+    )
+    record = run(config).record
+    looks = record["audit"]["looks"]
+    sources = record["audit"]["sources"]["tilt"]["separation"]
+
+    assert list(looks) == [
+        "after tilt_eq",
+        "null pass tilt_eq",
+        "after convert",
+        "after shared_gain",
+        "format only",
+    ]
+    assert sources > 0.3
+    assert looks["after tilt_eq"]["tilt"]["separation"] < 0.15
+    assert looks["null pass tilt_eq"]["tilt"]["separation"] > 0.3
+    assert looks["format only"]["tilt"]["separation"] > 0.3
+    assert "tilt_eq removed or weakened tilt" in (config.parent / "out" / "report.md").read_text()

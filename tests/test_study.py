@@ -90,7 +90,7 @@ outptu: out
             "one gain for the whole set",
         ),
         (GOOD + "output: $NOT_SET_ANYWHERE/out\n", "the environment variable NOT_SET_ANYWHERE is not set"),
-        (GOOD + "heldout: {seed: true}\n", "no setting does"),
+        (GOOD + "heldout: {seed: true}\n", "is no switch"),
         (GOOD.replace("a: human", "a: yes"), "put yes, no, on or off in quotes"),
         (GOOD + "x: &a [1]\ny: *a\n", "*a stands for another part"),
         ("a: &a [*a]\n", "*a stands for another part"),
