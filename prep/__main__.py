@@ -10,6 +10,7 @@ from typer.core import TyperGroup
 
 from prep.commands import COMMANDS
 from prep.errors import PrepError
+from prep.names import shown
 
 INTERRUPTED = 130  # what a shell expects of a command that Ctrl-C ended
 
@@ -38,9 +39,8 @@ class _Group(TyperGroup):
 
 def _tell(error: PrepError) -> None:
     """Write an error's lines on stderr, in an encoding that stderr can hold."""
-    encoding = sys.stderr.encoding or "ascii"
-    for line in str(error).splitlines():
-        print(f"error: {line}".encode(encoding, "backslashreplace").decode(encoding), file=sys.stderr)  # noqa: T201
+    for line in str(error).split("\n"):
+        print(f"error: {shown(line, sys.stderr.encoding)}", file=sys.stderr)  # noqa: T201
 
 
 app = typer.Typer(

@@ -73,7 +73,9 @@ def audit_columns(study: Study, entries: Sequence[Entry], cues: Sequence[Cue]) -
         "cues": {cue.NAME: _definition(cue) for cue in audited},
         **dict.fromkeys(("sources", "before", "after", "after_retrained", "delivered")),
     }
-    learning = [entry for entry in compared if entry.half == "fit"] or compared
+    # With a split, a score may learn from its fit half alone: held-out clips that taught it would prove nothing.
+    split = any(entry.half is not None for entry in compared)
+    learning = [entry for entry in compared if entry.half == "fit"] if split else compared
     parts: dict[str, tuple[Cue, ...]] = {cue.NAME: (cue,) for cue in audited}
     nuisance = tuple(cue for cue in audited if cue.KIND == "nuisance")
     if len(nuisance) > 1:

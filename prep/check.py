@@ -69,7 +69,8 @@ def checked(path: Path) -> Plan:
     if reading.rows:
         reading = reading.plus((*_column_problems(loaded, reading.rows), *_place_problems(loaded, reading.rows)))
     if reading.problems:
-        raise ConfigError(reading.problems)
+        # A file that is left out is often the one that another row misses.
+        raise ConfigError((*reading.problems, *reading.notices))
     rows = list(reading.rows)
     headers, clip_problems = _headers(rows)
     problems = [*_band_problems(loaded, headers), *_rate_problems(loaded)]
@@ -116,7 +117,8 @@ def _read_rows(loaded: LoadedStudy) -> Reading:
     try:
         if clips.table is not None:
             return read_table(place, clips.columns)
-        return read_folder(place, clips.pattern, clips.regex)
+        written = [loaded.path(loaded.study.output), loaded.path(loaded.study.cache)]
+        return read_folder(place, clips.pattern, clips.regex, leave_out=written)
     except OSError as error:
         problem = Problem(
             loaded.document.where(("clips",)), error.strerror or str(error), "name a file or folder that is there"

@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, get_args
 
+from prep.classifiers import cue_classes
 from prep.document import did_you_mean
 from prep.errors import ConfigError, Problem
 from prep.stage import Stage
 from prep.stages import stage_classes
 from prep.study import Section, Study
+
+MOST_NUMBERS = 4  # of a cue, in a table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,6 +30,16 @@ def described_stages(name: str | None = None) -> list[dict[str, Any]]:
     if name is not None and name not in classes:
         raise ConfigError([Problem(name, "no such stage", did_you_mean(name, classes))])
     return [_described(step) for found, step in classes.items() if name in (None, found)]
+
+
+def cue_table() -> str:
+    """Return every cue as a Markdown table: what docs/cues.md holds."""
+    rows = ["| cue | kind | numbers | meaning | definition |", "|---|---|---|---|---|"]
+    for name, cue in cue_classes().items():
+        numbers = "; ".join(f"`{feature.name}`: {feature.meaning}" for feature in cue.FEATURES[:MOST_NUMBERS])
+        more = f"; and {len(cue.FEATURES) - MOST_NUMBERS} more like these" if len(cue.FEATURES) > MOST_NUMBERS else ""
+        rows.append(f"| `{name}` | {cue.KIND} | {numbers}{more} | {cue.MEANING} | {cue.SOURCE} |")
+    return "\n".join(rows) + "\n"
 
 
 def settings_table() -> str:

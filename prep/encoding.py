@@ -46,6 +46,28 @@ def encode_wav(clip: Clip, bit_depth: int) -> bytes:
     return _written(clip, "WAV", f"PCM_{bit_depth}", bit_depth=bit_depth)
 
 
+def why_no_mp3(rate: int, channels: int, bitrate_kbps: int) -> str:
+    """Return why there is no such MP3, and what is possible; empty where there is one.
+
+    Args:
+        rate: in Hz.
+        channels: of the clip.
+        bitrate_kbps: constant, in kb/s.
+    """
+    possible = mp3_bitrates(rate, channels)
+    if not possible:
+        return (
+            f"MP3 has no {channels} channels at {rate} Hz; "
+            f"it takes 1 or 2 channels at {', '.join(map(str, MP3_RATES))} Hz"
+        )
+    if bitrate_kbps not in possible:
+        return (
+            f"an MP3 of {channels} channels at {rate} Hz cannot have {bitrate_kbps} kb/s "
+            f"and keep its length; possible are {', '.join(map(str, possible))}"
+        )
+    return ""
+
+
 def encode_mp3(clip: Clip, bitrate_kbps: int) -> bytes:
     """Return the clip as an MP3 of constant bitrate, by LAME, with its delay in the Info tag.
 
@@ -55,17 +77,8 @@ def encode_mp3(clip: Clip, bitrate_kbps: int) -> bytes:
         ClipError: the rate, the channels or the bitrate are impossible, and the message lists the possible
             ones; or a sample is no number.
     """
-    possible = mp3_bitrates(clip.rate, clip.channels)
-    if not possible:
-        raise ClipError(
-            f"{clip.id}: MP3 has no {clip.channels} channels at {clip.rate} Hz; "
-            f"it takes 1 or 2 channels at {', '.join(map(str, MP3_RATES))} Hz"
-        )
-    if bitrate_kbps not in possible:
-        raise ClipError(
-            f"{clip.id}: an MP3 of {clip.channels} channels at {clip.rate} Hz cannot have {bitrate_kbps} kb/s "
-            f"and keep its length; possible are {', '.join(map(str, possible))}"
-        )
+    if reason := why_no_mp3(clip.rate, clip.channels, bitrate_kbps):
+        raise ClipError(f"{clip.id}: {reason}")
     # libsndfile spreads the range of the MPEG version over its compression level.
     lowest, highest = (32, 320) if clip.rate >= 32000 else (8, 160) if clip.rate >= 16000 else (8, 64)
     level = (highest - bitrate_kbps) / (highest - lowest)

@@ -6,13 +6,19 @@ import os
 import re
 import unicodedata
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from prep.errors import Problem
 from prep.names import SOUND_SUFFIXES, is_system_file
 from prep.table import Reading, Row, some_of
 
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable
 
-def read_folder(folder: str | Path, pattern: str | None = None, regex: str | None = None) -> Reading:
+
+def read_folder(
+    folder: str | Path, pattern: str | None = None, regex: str | None = None, leave_out: Iterable[Path] = ()
+) -> Reading:
     """Read a folder whose paths say what its clips are.
 
     Args:
@@ -21,6 +27,7 @@ def read_folder(folder: str | Path, pattern: str | None = None, regex: str | Non
             one or more characters without "/", and for the same text wherever it stands again; {_} is
             not kept. A suffix at the end matches in upper and lower case.
         regex: instead of a pattern, a regular expression with named groups. It must match the whole path.
+        leave_out: folders that are passed over where they lie below, as what an earlier run wrote.
 
     Returns:
         A row for each path that matches, sorted; `file_name` is the path below the folder, and names are
@@ -34,7 +41,7 @@ def read_folder(folder: str | Path, pattern: str | None = None, regex: str | Non
         return Reading(top, name, problems=(Problem(f"{name}: {pattern or regex!r}", str(error)),))
     problems: list[Problem] = []
     rows, unmatched = [], []
-    for path in _walk(top, problems):
+    for path in _walk(top, problems, {os.path.realpath(place) for place in leave_out}):
         file_name = path.relative_to(top).as_posix()
         composed = unicodedata.normalize("NFC", file_name)
         match = lazy.fullmatch(composed)
@@ -89,7 +96,7 @@ def _translated(pattern: str, some: str) -> str:
     return expression + f"(?i:{re.escape(pattern[end:])})"
 
 
-def _walk(top: Path, problems: list[Problem]) -> list[Path]:
+def _walk(top: Path, problems: list[Problem], leave_out: Collection[str]) -> list[Path]:
     """Return the files below a folder that a person put there, each real folder once, in sorted order."""
 
     def unreadable(error: OSError) -> None:
@@ -100,7 +107,9 @@ def _walk(top: Path, problems: list[Problem]) -> list[Path]:
     for root, folders, files in os.walk(top, onerror=unreadable, followlinks=True):
         real = os.path.realpath(root)
         # Links may loop. A folder reached a second time is not entered again.
-        folders[:] = [] if real in seen else sorted(name for name in folders if not name.startswith("."))
+        wanted = (name for name in folders if not name.startswith("."))
+        below = sorted(name for name in wanted if os.path.realpath(Path(root, name)) not in leave_out)
+        folders[:] = [] if real in seen else below
         paths += [Path(root, name) for name in files if real not in seen and not is_system_file(name)]
         seen.add(real)
     return sorted(paths)

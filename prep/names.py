@@ -68,3 +68,9 @@ def is_utf8(text: str) -> bool:
 def is_system_file(name: str) -> bool:
     """Say whether a program put the file there for itself."""
     return name.startswith(".") or name.lower() in _SYSTEM_FILES
+
+
+def shown(text: str, encoding: str | None) -> str:
+    """Return text that a stream of an encoding can hold, in which no name can steer a terminal or break a line."""
+    plain = "".join(sign if sign.isprintable() else ascii(sign)[1:-1] for sign in text)
+    return plain.encode(encoding or "ascii", "backslashreplace").decode(encoding or "ascii")

@@ -10,6 +10,7 @@ A clip that fails is set aside with its reason; the others go on.
 from __future__ import annotations
 
 import traceback
+from collections import Counter
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
@@ -276,15 +277,16 @@ class Runner:
         """Say which clips are the same file twice, and stop where their conditions contradict each other."""
         column = self.study.compare.column if self.study.compare else "condition"
         rows = [entry.row for entry in self.live()]
+        files = {entry.row.file_name: entry.inspection["sha256"] for entry in self.live()}
+        sounds = {entry.row.file_name: entry.inspection["samples_sha256"] for entry in self.live()}
+        files_of = Counter(sound for _, sound in {(files[name], sound) for name, sound in sounds.items()})
+        # Copies of one file are told as such; what holds the same sound in several files is told besides.
+        recoded = {name: sound for name, sound in sounds.items() if files_of[sound] > 1}
         problems: list[Problem] = []
-        for kind, same in (("sha256", "bytes"), ("samples_sha256", "samples")):
-            hashes = {entry.row.file_name: entry.inspection[kind] for entry in self.live()}
+        for hashes, same in ((files, "bytes"), (recoded, "samples")):
             found, notices = duplicates(hashes, rows, column, same)
-            if not problems:
-                self.notices += [
-                    notice for notice in notices if notice.where not in {seen.where for seen in self.notices}
-                ]
-                problems += found
+            self.notices += notices
+            problems += found
         if problems:
             raise ConfigError(problems)
 
@@ -294,18 +296,24 @@ class Runner:
         ceiling = getattr(level, "ceiling_dbtp", None)
         if level is None or ceiling is None:
             return
+        peaks = {
+            entry.row.file_name: entry.rendered["release"]["cues"]["peak"].get("true_peak_dbtp")
+            for entry in self.live()
+        }
+        over = {name: peak for name, peak in peaks.items() if peak is not None and peak > ceiling}
+        if over and level.with_margin(0.0) is None:
+            worst = max(over, key=lambda name: (over[name], name))
+            others = f" ({len(over) - 1} more clips pass it too)" if len(over) > 1 else ""
+            raise RefusedError(
+                f"{worst}: {level.NAME}: reaches {over[worst]:.2f} dBTP once encoded, over the ceiling of "
+                f"{ceiling:g}{others}; lower target_lufs by {over[worst] - ceiling + 0.01:.2f}, or raise "
+                "codec_margin_db by as much, and run again: what a codec adds to a peak changes with its level"
+            )
         for entry in self.live():
-            peak = entry.rendered["release"]["cues"]["peak"].get("true_peak_dbtp")
-            if peak is None or peak <= ceiling:
-                continue
-            if level.with_margin(0.0) is None:
-                more_db = peak - ceiling + 0.01
-                raise RefusedError(
-                    f"{entry.row.file_name}: {level.NAME}: reaches {peak:.2f} dBTP once encoded, over the ceiling of "
-                    f"{ceiling:g}; lower target_lufs by {more_db:.2f}, or raise codec_margin_db by as much"
-                )
-            reason = "passes the ceiling once encoded; lower the target or the ceiling"
-            entry.failure = Failure(level.NAME, reason, peak, ceiling, rejected=True)
+            if entry.row.file_name in over:
+                reason = "passes the ceiling once encoded; lower the target or the ceiling"
+                peak = over[entry.row.file_name]
+                entry.failure = Failure(level.NAME, reason, peak, ceiling, rejected=True)
 
 
 def branches_of(study: Study, entries: Iterable[Entry], chain: Chain) -> list[Branch]:

@@ -6,6 +6,8 @@ import sys
 import time
 from typing import TYPE_CHECKING, Protocol
 
+from prep.names import shown
+
 if TYPE_CHECKING:
     from rich.progress import Progress as RichProgress
     from rich.progress import TaskID
@@ -67,9 +69,7 @@ class Lines:
 
     def say(self, text: str) -> None:
         """Write one line that any output encoding can hold."""
-        encoding = sys.stderr.encoding or "ascii"
-        text = "".join(sign if sign.isprintable() else ascii(sign)[1:-1] for sign in text)
-        print(text.encode(encoding, "backslashreplace").decode(encoding), file=sys.stderr, flush=True)  # noqa: T201
+        print(shown(text, sys.stderr.encoding), file=sys.stderr, flush=True)  # noqa: T201
 
 
 class Bar:
@@ -105,7 +105,7 @@ class Bar:
         from rich.console import Console
 
         console = self._bar.console if self._bar is not None else Console(stderr=True)
-        console.print(text, markup=False, highlight=False)
+        console.print(shown(text, sys.stderr.encoding), markup=False, highlight=False)
 
 
 def progress_for_terminal() -> Progress:

@@ -41,6 +41,17 @@ EMPTY_BAND_DB = -120.0
 LOWEST_BAND_HZ = 20.0
 FEWEST_BANDS = 3
 
+# Edges of the third octaves at 100 Hz and 16 kHz, and at 200 Hz and 3150 Hz, a little wider.
+SHAPE_BAND_HZ = (88.0, 18000.0)
+SHAPE_REFERENCE_HZ = (175.0, 3570.0)
+SHAPE_FLOOR_DB = -80.0
+
+# Speech at 65 dB SPL has some 5 dB SPL left 60 dB below its strongest band: about the threshold of hearing.
+EDGE_RANGE_DB = 60.0
+EDGE_PERCENTILE = 95.0
+EDGE_FRAME_SECONDS = 0.032
+EDGE_STEP_HZ = 125.0
+
 TILT_PIVOT_HZ = 1000.0
 TILT_CLAMP_HZ = (50.0, 16000.0)
 FIR_SECONDS = 0.128
@@ -63,32 +74,54 @@ def ltas(signal: Signal, rate: int) -> Spectrum:
         ClipError: the signal is shorter than one frame, silent, or not finite.
     """
     frame = round(FRAME_SECONDS * rate)
-    if len(signal) < frame or frame < 2:
+    window = np.hanning(frame + 1)[:-1]
+    total, count = np.zeros(frame // 2 + 1), 0
+    for powers in _active_spectra(signal, rate, window):
+        total += np.sum(powers, axis=0)
+        count += len(powers)
+    density: Signal = total / (count * rate * np.sum(window**2))
+    # One-sided: every bin but DC and Nyquist stands for two.
+    density[1 : (frame + 1) // 2] *= 2
+    frequencies: Signal = np.fft.rfftfreq(frame, 1 / rate).astype(np.float64)
+    return frequencies, density
+
+
+def clip_ltas(clip: Clip) -> Spectrum:
+    """Return `ltas` of the mean of a clip's channels, computed once a clip.
+
+    Raises:
+        ClipError: as `ltas`.
+    """
+    return clip.once(_clip_ltas)
+
+
+def _clip_ltas(clip: Clip) -> Spectrum:
+    return ltas(clip.mono(), clip.rate)
+
+
+def _active_spectra(signal: Signal, rate: int, window: Signal) -> Iterator[Signal]:
+    """Yield the power of each bin in the active frames of a signal, DC out, some frames at a time, (frames, bins).
+
+    Raises:
+        ClipError: the signal is shorter than one frame, silent, or not finite.
+    """
+    if len(signal) < len(window) or len(window) < 2:
         raise ClipError(
-            f"too short for a spectrum: {len(signal) / rate:.3f} s; it takes at least {FRAME_SECONDS:.3f} s"
+            f"too short for a spectrum: {len(signal) / rate:.3f} s; it takes at least {len(window) / rate:.3f} s"
         )
     if not np.isfinite(signal).all():
         raise ClipError("has samples that are not finite; export the source again")
     signal = signal - signal.mean()
-    window = np.hanning(frame + 1)[:-1]
-
     power = np.concatenate([np.mean(frames**2, axis=1) for frames in _windowed(signal, window)])
     loud = float(np.percentile(power, ACTIVE_PERCENTILE))
     if loud < SILENCE_POWER:
         raise ClipError("is silent, or nearly so: no spectrum; remove it from the clip table or replace it")
     active = power >= loud * 10 ** (-ACTIVE_RANGE_DB / 10)
-
-    total = np.zeros(frame // 2 + 1)
     done = 0
     for frames in _windowed(signal, window):
         chosen = frames[active[done : done + len(frames)]]
-        total += np.sum(np.abs(np.fft.rfft(chosen, axis=1)) ** 2, axis=0)
+        yield np.abs(np.fft.rfft(chosen, axis=1)) ** 2
         done += len(frames)
-    density: Signal = total / (active.sum() * rate * np.sum(window**2))
-    # One-sided: every bin but DC and Nyquist stands for two.
-    density[1 : (frame + 1) // 2] *= 2
-    frequencies: Signal = np.fft.rfftfreq(frame, 1 / rate).astype(np.float64)
-    return frequencies, density
 
 
 def _windowed(signal: Signal, window: Signal) -> Iterator[Signal]:
@@ -155,8 +188,17 @@ def tilt_db_per_octave(clip: Clip, band_hz: tuple[Hertz, Hertz] = TILT_BAND_HZ) 
     Raises:
         ClipError: its rate is too low for the band, part of the band is empty, or it is too short or silent.
     """
-    _check_rate(clip.rate, band_hz)
-    centres, levels = third_octave_levels(*ltas(clip.mono(), clip.rate), band_hz)
+    check_tilt_rate(clip.rate, band_hz)
+    return slope_db_per_octave(*clip_ltas(clip), band_hz)
+
+
+def slope_db_per_octave(frequencies_hz: Signal, density: Signal, band_hz: tuple[Hertz, Hertz]) -> DbPerOctave:
+    """Return the slope of a spectrum's third-octave levels over log2 frequency; the arguments as there.
+
+    Raises:
+        ClipError: part of the band is empty.
+    """
+    centres, levels = third_octave_levels(frequencies_hz, density, band_hz)
     empty = levels < levels.max() + EMPTY_BAND_DB
     if empty.any():
         edge = centres[np.argmax(empty)] * 2 ** (-1 / 6)
@@ -173,14 +215,70 @@ def highest_tilt_band_hz(rate: int) -> Hertz:
     return (rate / 2 - rate / max(round(FRAME_SECONDS * rate), 1) / 2) // 10 * 10
 
 
-def _check_rate(rate: int, band_hz: tuple[Hertz, Hertz]) -> None:
-    """Refuse a rate whose spectrum ends inside the band. The last bin is half a bin wide: it is not used."""
+def check_tilt_rate(rate: int, band_hz: tuple[Hertz, Hertz]) -> None:
+    """Refuse a rate whose spectrum ends inside the band. The last bin is half a bin wide: it is not used.
+
+    Raises:
+        ClipError: it does.
+    """
     low, high = band_hz
     widest = highest_tilt_band_hz(rate)
     if high > widest:
         enough = len(third_octave_centres((low, widest))) >= FEWEST_BANDS
         todo = f"set tilt_band_hz: [{low:g}, {widest:g}] for the whole study" if enough else "leave the clip out"
         raise ClipError(f"its rate of {rate} Hz is too low for a tilt in {low:g}-{high:g} Hz; {todo}")
+
+
+def shape_db(clip: Clip) -> Spectrum:
+    """Return the third-octave levels of a clip, its own level taken out, 100 Hz to 16 kHz.
+
+    The levels are those of `ltas`, relative to their mean over the bands of 200 Hz to 3150 Hz, which every rate
+    of speech holds, and at least -80 dB: so low reads a band that a rate, a codec or an earlier rate left empty.
+    Beyond half the rate there is nothing, so that an upsampled copy has the levels of its original.
+
+    Returns:
+        Centres in Hz, 1000 * 2^(k/3), and levels in dB, each of shape (23,).
+
+    Raises:
+        ClipError: as `ltas`, or its rate is too low for the band at 3150 Hz.
+    """
+    frequencies, density = clip_ltas(clip)
+    if frequencies[-1] < SHAPE_REFERENCE_HZ[1]:
+        raise ClipError(
+            f"its rate of {clip.rate} Hz is too low for third octaves up to {SHAPE_REFERENCE_HZ[1]:.0f} Hz; "
+            "leave the clip out"
+        )
+    bin_hz = frequencies[1]
+    beyond = np.arange(frequencies[-1] + bin_hz, SHAPE_BAND_HZ[1] + bin_hz, bin_hz)
+    centres, levels = third_octave_levels(
+        np.concatenate([frequencies, beyond]), np.concatenate([density, np.zeros(len(beyond))]), SHAPE_BAND_HZ
+    )
+    _, reference = third_octave_levels(frequencies, density, SHAPE_REFERENCE_HZ)
+    relative: Signal = np.maximum(levels - np.maximum(reference, levels.max() + EMPTY_BAND_DB).mean(), SHAPE_FLOOR_DB)
+    return centres, relative
+
+
+def bandwidth_hz(clip: Clip) -> Hertz:
+    """Return the effective upper edge of a clip: the highest frequency that its speech reaches.
+
+    In each band of 125 Hz, the level that a twentieth of the active frames exceeds (Hann frames of 32 ms: the
+    hiss of an "s" fills few of them); the edge is the top of the highest band within 60 dB of the strongest.
+
+    Raises:
+        ClipError: it is shorter than one frame, silent, or not finite.
+    """
+    from scipy.fft import next_fast_len
+
+    frame = next_fast_len(max(round(EDGE_FRAME_SECONDS * clip.rate), 2), real=True)
+    window = np.hanning(frame + 1)[:-1]
+    bins_each = max(round(EDGE_STEP_HZ * frame / clip.rate), 1)
+    firsts = np.arange(0, frame // 2 + 1, bins_each)
+    powers = np.concatenate(
+        [np.add.reduceat(some, firsts, axis=1) for some in _active_spectra(clip.mono(), clip.rate, window)]
+    )
+    often = np.percentile(powers, EDGE_PERCENTILE, axis=0)
+    highest = int(np.flatnonzero(often >= often.max() * 10 ** (-EDGE_RANGE_DB / 10))[-1])
+    return min(float(firsts[highest] + bins_each - 0.5) * clip.rate / frame, clip.rate / 2)
 
 
 def fir_from_gain(frequencies_hz: Signal, gain_db: Signal, rate: int, taps: int) -> Signal:

@@ -290,9 +290,7 @@ def _problems_of(error: ValidationError, place: Place, model: type[BaseModel], d
         at = tuple(piece for piece in part["loc"] if not (isinstance(piece, str) and "[" in piece))
         full = (*place, *at)
         if part["type"] == "extra_forbidden":
-            yield Problem(
-                document.where(full), "no such setting", did_you_mean(str(at[-1]), _fields_at(model, at[:-1]))
-            )
+            yield Problem(document.where(full), "no such setting", _meant(str(at[-1]), _fields_at(model, at[:-1])))
         elif part["type"] == "missing":
             yield Problem(document.where(full), "missing", f"give {at[-1]}")
         else:
@@ -300,6 +298,14 @@ def _problems_of(error: ValidationError, place: Place, model: type[BaseModel], d
             given = part.get("input")
             shown = f" (given: {given!r})" if isinstance(given, str | int | float | bool) else ""
             yield Problem(document.where(full), message[:1].lower() + message[1:] + shown)
+
+
+def _meant(name: str, here: Sequence[str]) -> str:
+    """Return where a setting of this name belongs, if that is elsewhere, or the nearest one here."""
+    elsewhere = ["the study itself"] if name in Study.model_fields else []
+    elsewhere += [section for section in Study.model_fields if name in _fields_at(Study, (section,))]
+    elsewhere += [step for step, kind in stage_classes().items() if name in kind.model_fields]
+    return f"it is a setting of {' or '.join(elsewhere)}" if elsewhere else did_you_mean(name, here)
 
 
 def _fields_at(model: type[BaseModel], place: Place) -> list[str]:

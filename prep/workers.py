@@ -7,13 +7,16 @@ is known by name and the others go on.
 
 from __future__ import annotations
 
+import math
 import os
+import re
 import threading
 from collections import deque
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, ProcessPoolExecutor, wait
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from multiprocessing import get_context, parent_process
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from prep.errors import PrepError
@@ -24,6 +27,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 R = TypeVar("R")
 
+CGROUPS = Path("/sys/fs/cgroup")
 _THREAD_LIMITS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS")
 
 
@@ -32,10 +36,30 @@ class WorkerDiedError(RuntimeError):
 
 
 def available_cores() -> int:
-    """Return how many cores this process may use (its own CPU set, not the machine's)."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+    """Return how many cores this process may use: its own CPU set and quota, not the machine's cores."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(1, math.ceil(min(cores, _quota_cores())))
+
+
+def _quota_cores() -> float:
+    """Return the cores that the control groups of this process may use, by their CPU quotas.
+
+    Source: Linux kernel documentation, cgroup-v2 (cpu.max) and scheduler/sched-bwc (cpu.cfs_quota_us).
+    """
+    quotas = [math.inf]
+    own = CGROUPS
+    with suppress(OSError):
+        paths = re.findall(r"^0::/(.*)$", Path("/proc/self/cgroup").read_text(encoding="utf-8"), re.MULTILINE)
+        own = CGROUPS.joinpath(*paths)
+    for folder in (own, *own.parents):
+        with suppress(OSError, ValueError):  # the word "max" is no number: there is no quota
+            quota, period = (int(word) for word in (folder / "cpu.max").read_text(encoding="utf-8").split())
+            quotas.append(quota / period)
+    with suppress(OSError, ValueError):
+        names = ("cpu.cfs_quota_us", "cpu.cfs_period_us")
+        quota, period = (int((CGROUPS / "cpu" / name).read_text(encoding="utf-8")) for name in names)
+        quotas.append(quota / period if quota > 0 else math.inf)
+    return min(quotas)
 
 
 def _begin_worker() -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from prep.commands import COMMANDS
-from prep.describe import described_stages
+from prep.describe import cue_table, described_stages, settings_table
 from prep.errors import ConfigError
 from prep.stages import stage_classes
 from prep.study import load_study
@@ -24,6 +25,16 @@ def test_the_stage_table_is_that_of_the_classes() -> None:
     rows = [f"| `{stage['name']}` | {stage['fits_on']} | {stage['purpose']} |" for stage in described_stages()]
 
     assert table == ["| step | learns from | what |", "|---|---|---|", *rows]
+
+
+@pytest.mark.parametrize(
+    ("page", "mark", "table"), [("cues", "cues", cue_table), ("config", "settings", settings_table)]
+)
+def test_the_tables_of_the_docs_are_those_of_the_classes(page: str, mark: str, table: Callable[[], str]) -> None:
+    """The tables of cues and of settings are made from the classes."""
+    text = (PROJECT / "docs" / f"{page}.md").read_text(encoding="utf-8")
+
+    assert text.split(f"<!-- {mark} -->\n")[1].split(f"<!-- /{mark} -->")[0] == table()
 
 
 @pytest.mark.parametrize("path", PRESETS, ids=lambda path: path.stem)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from prep.commands.audit import audit
 from prep.commands.check import check
+from prep.commands.lint import lint
 from prep.commands.measure import measure
 from prep.commands.run import run
 from prep.commands.schema import schema
@@ -24,6 +25,7 @@ COMMANDS: dict[str, Callable[..., Any]] = {
     "audit": audit,
     "measure": measure,
     "verify": verify,
+    "lint": lint,
     "stages": stages,
     "schema": schema,
 }

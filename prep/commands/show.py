@@ -5,12 +5,16 @@ from __future__ import annotations
 import json
 import os
 import sys
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
+
+from prep.names import shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from prep.check import Plan
+    from prep.lint import Lint
     from prep.measure import Measures
     from prep.run import Done
     from prep.verify import Verification
@@ -19,8 +23,8 @@ PLAIN_WIDTH = 160
 
 
 def show_json(value: Any) -> None:
-    """Print a value as JSON."""
-    _print(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False))
+    """Print a value as JSON, in ASCII: no encoding of a pipe can spoil it."""
+    print(json.dumps(value, indent=2, allow_nan=False))  # noqa: T201
 
 
 def show_run(done: Done, *, as_json: bool) -> None:
@@ -111,6 +115,20 @@ def show_verification(done: Verification, *, as_json: bool) -> None:
     _print(f"{done.output}: {done.clips} clips and {done.records} record{'s' * (done.records != 1)}: {state}")
 
 
+def show_lint(done: Lint, *, as_json: bool) -> None:
+    """Print what tells the conditions apart, and what is only worth knowing."""
+    if as_json:
+        show_json({**asdict(done), "folder": str(done.folder)})
+        return
+    for leak in done.leaks:
+        _print(f"leak: {leak}")
+    for note in done.notes:
+        _print(f"note: {note}")
+    conditions = ", ".join(f"{count} {name}" for name, count in done.conditions.items())
+    state = f"{len(done.leaks)} leak{'s' * (len(done.leaks) != 1)}" if done.leaks else "nothing tells them apart"
+    _print(f"{done.folder}: {done.clips} clips ({conditions}): {state}")
+
+
 def show_stages(stages: Sequence[Mapping[str, Any]], *, as_json: bool) -> None:
     """Print stages, with the parameters where there is only one."""
     if as_json:
@@ -188,17 +206,11 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
 
     table = Table(*head, box=box.SIMPLE, pad_edge=False)
     for row in rows:
-        table.add_row(*(_encodable(str(cell)) for cell in row))
+        table.add_row(*(shown(str(cell), sys.stdout.encoding) for cell in row))
     columns = None if sys.stdout.isatty() else int(os.environ.get("COLUMNS") or PLAIN_WIDTH)
     console = Console(width=columns)
     console.print(table, markup=False, highlight=False)
 
 
 def _print(text: str) -> None:
-    print(_encodable(text))  # noqa: T201
-
-
-def _encodable(text: str) -> str:
-    """Return text that stdout's encoding can hold, with escapes where it must."""
-    encoding = sys.stdout.encoding or "ascii"
-    return text.encode(encoding, "backslashreplace").decode(encoding)
+    print(shown(text, sys.stdout.encoding))  # noqa: T201

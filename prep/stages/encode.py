@@ -17,6 +17,7 @@ from pydantic import Field, model_validator
 from prep import audio, encoding, level
 from prep.clip import Clip
 from prep.errors import ClipError
+from prep.mpeg import mp3_stream
 from prep.stage import Encoded, Encoder, Notes
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ class Encode(Encoder):
     """Write every clip in one format, named by the hash of its bytes."""
 
     NAME: ClassVar[str] = "encode"
+    VERSION: ClassVar[int] = 2
 
     codec: Literal["flac", "wav", "mp3", "opus", "vorbis", "copy"] = Field(
         default="flac", description="the file format; copy serves the source's bytes, tags stripped; no unit"
@@ -87,7 +89,14 @@ class Encode(Encoder):
             raise ValueError("flac holds 16 or 24 bits a sample: set bit_depth to one of them")
         if self.codec == "opus" and self.rate != 48000:
             raise ValueError("opus is delivered at 48000 Hz: set rate to 48000")
+        if self.codec == "mp3" and (reason := encoding.why_no_mp3(*self._mp3)):
+            raise ValueError(reason)
         return self
+
+    @property
+    def _mp3(self) -> tuple[int, int, int]:
+        """Rate in Hz, channels and kb/s of an MP3."""
+        return self.rate or 44100, self.channels or 1, self.bitrate_kbps or 128
 
     def target(self) -> tuple[int | None, int | None]:
         """Return the rate in Hz and the channels of every delivered clip; None keeps the source's."""
@@ -121,7 +130,7 @@ class Encode(Encoder):
             case "wav":
                 return encoding.encode_wav(clip, self.bit_depth or 16)
             case "mp3":
-                return encoding.encode_mp3(clip, self.bitrate_kbps or 128)
+                return encoding.encode_mp3(clip, self._mp3[2])
             case "opus":
                 return encoding.encode_opus(clip, self.quality or 0.0)
             case _:
@@ -131,7 +140,9 @@ class Encode(Encoder):
 def _delivered(data: bytes, name: str, notes: Notes) -> Encoded:
     """Return bytes with what they decode to."""
     decoded, facts = audio.decode(data, name)
-    about = {"codec": facts.codec, "container": facts.container}
+    about: Notes = {"codec": facts.codec, "container": facts.container}
+    if facts.container == "MP3" and (stream := mp3_stream(data)) is not None:
+        about["lowpass_hz"] = stream.tag.lowpass_hz
     return Encoded(data, audio.suffix_of(facts), decoded, facts, about | notes)
 
 

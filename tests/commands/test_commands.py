@@ -168,6 +168,21 @@ def test_verify_prints_what_is_wrong(make_study: MakeStudy) -> None:
     assert "key.csv" in json.loads(result.stdout)["problems"][0]["where"]
 
 
+@pytest.mark.usefixtures("inline")
+def test_lint_prints_every_leak(make_study: MakeStudy) -> None:
+    """`lint` exits with 0 on what a run delivers, and names each leak of a folder and exits with 1."""
+    config = make_study(speakers=2, chain=[{"encode": {}}])
+    call("run", config)
+    assert call("lint", config.parent / "out").exit_code == 0
+    words = ("lint", config.parent / "wav", "--table", config.parent / "clips.csv")
+    result = call(*words)
+
+    assert result.exit_code == 1
+    assert "only names of 'human'" in result.stdout
+    assert len(json.loads(call(*words, "--json").stdout)["leaks"]) == result.stdout.count("leak: ")
+    assert call("lint", config.parent / "wav").exit_code == 3
+
+
 def test_schema_and_stages_are_for_machines_too() -> None:
     """`schema` prints JSON Schema, and `stages --json` every step with its parameters."""
     assert json.loads(call("schema").stdout)["$schema"].startswith("https://json-schema.org/")

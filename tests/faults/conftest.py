@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import csv
 import json
+import runpy
 import shutil
-import subprocess
 import sys
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pytest
 import soundfile
 import yaml
 from typer.testing import CliRunner
 
 from prep.__main__ import app
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import numpy as np
 
 MAKE_CASES = Path(__file__).resolve().parents[2] / ".." / "shared" / "cases" / "make_cases.py"
 SOUND_SUFFIXES = (".wav", ".mp3", ".flac")
@@ -104,7 +107,12 @@ class Case:
             names = [path.relative_to(self.folder).as_posix() for path in files]
             self.table([{"file_name": name} for name in names if not name.startswith(("out", "."))])
             settings["clips"] = {"table": "clips.csv"}
-        config = {"study": name.split(".")[0], "audit": {"cues": ["loudness"]}, "chain": list(chain), **settings}
+        config = {
+            "study": name.split(".", maxsplit=1)[0],
+            "audit": {"cues": ["loudness"]},
+            "chain": list(chain),
+            **settings,
+        }
         path = self.folder / name
         path.write_text(yaml.safe_dump(config, sort_keys=False, allow_unicode=True), encoding="utf-8")
         return path
@@ -121,8 +129,9 @@ def made_cases(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPath
     if not MAKE_CASES.is_file():
         pytest.skip("the folder shared/ with the made cases is not beside the project")
     folder = tmp_path_factory.mktemp("cases")
-    command = [sys.executable, str(MAKE_CASES), str(folder), "--only", *request.module.FAULTS]
-    subprocess.run(command, check=True, capture_output=True)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "argv", [str(MAKE_CASES), str(folder), "--only", *request.module.FAULTS])
+        runpy.run_path(str(MAKE_CASES))["main"]()
     return folder
 
 

@@ -1,0 +1,286 @@
+"""Where a clip is speech and where it is quiet: its head, its tail and its pauses.
+
+The clip is mixed to mono, its DC taken out, and high-passed at 80 Hz, under the lowest voice, so that rumble
+fills no pause. Its level is the mean power of 20 ms every 5 ms. Two levels of the clip itself set the threshold,
+so no gain moves it:
+
+- the active level: the mean power of the frames at most 15.9 dB below it (the margin of ITU-T P.56);
+- the floor: the level under which the clip stays for 100 ms in all (a tenth of a clip under 1 s), without what
+  is digital zero.
+
+The threshold lies 10 dB above the floor, at least 15.9 dB and at most 40 dB below the active level. Speech is
+what stays above it for 40 ms and reaches the 15.9 dB somewhere. A weaker or shorter sound (a first "s", the
+release of a last "t") is speech too if no more than the closure of a stop, 150 ms, parts it from speech; before
+speech it must last 40 ms, so that a click is none. Quiet is what stays below the threshold for 70 ms; clicks and
+breaths above it are neither.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from prep.errors import ClipError
+from prep.spectrum import FRAME_SECONDS, SILENCE_POWER, TILT_BAND_HZ, check_tilt_rate, slope_db_per_octave
+from prep.units import db_from_power
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from prep.clip import Clip, Signal
+    from prep.units import DbPerOctave, Decibels, Seconds
+
+    Blocks = NDArray[np.intp]
+
+HIGH_PASS_HZ = 80.0  # second order: a steeper one rings on for 20 ms after speech
+BLOCK_SECONDS = 0.005
+FRAME_BLOCKS = 4
+
+# The same margin as ITU-T P.56: what it counts as active.
+ACTIVE_MARGIN_DB = 15.9
+# The weakest consonant of English has 28 dB less power than the strongest vowel (Fletcher, Speech and Hearing
+# in Communication, 1953); its onset and the end of a vowel lie lower still.
+LOWEST_MARGIN_DB = 40.0
+# The level of 20 ms of steady noise stays within 10 dB of its lowest values.
+ABOVE_FLOOR_DB = 10.0
+FLOOR_SECONDS = 0.1
+FLOOR_SHARE = 0.1
+
+SHORTEST_SOUND_SECONDS = 0.04
+LONGEST_CLOSURE_SECONDS = 0.15
+SHORTEST_QUIET_SECONDS = 0.07  # holds a frame of the noise spectrum
+# Goldman-Eisler, Psycholinguistics (1968): shorter silences belong to articulation.
+SHORTEST_PAUSE_SECONDS = 0.25
+
+# A step that no 24-bit file could hold.
+CONSTANT_RANGE = 2.0**-24
+# Far below the rounding noise of 16 bits (-101 dBFS) and below hearing at any listening level.
+LOWEST_FLOOR_DBFS = -120.0
+
+
+class Parts(NamedTuple):
+    """The parts of a clip, in blocks of 5 ms; each range is [first, last), shape (ranges, 2).
+
+    Attributes:
+        starts_seconds: where each block starts, and the end of the clip, (blocks + 1,).
+        frame_power: mean power of the 20 ms that start with each block, (blocks - 3,).
+        constant: whether every sample of a block is the same, in every channel, (blocks,).
+        speech: ranges of speech, in order.
+        quiet: ranges of at least 70 ms below the threshold, in order.
+    """
+
+    starts_seconds: Signal
+    frame_power: Signal
+    constant: NDArray[np.bool_]
+    speech: Blocks
+    quiet: Blocks
+
+
+def parts(clip: Clip) -> Parts:
+    """Return where a clip is speech and where it is quiet.
+
+    Raises:
+        ClipError: a sample is not finite, the rate is too low, or the clip is too short, silent, or without
+            any sound of 40 ms.
+    """
+    return clip.once(_parts)
+
+
+def _parts(clip: Clip) -> Parts:
+    starts = _block_starts(clip)
+    power = _block_power(clip, starts)
+    frame_power = np.convolve(power, np.full(FRAME_BLOCKS, 1 / FRAME_BLOCKS), mode="valid").clip(min=0)
+    constant = _constant_blocks(clip, starts)
+    active = _active_power(frame_power)
+    if active < SILENCE_POWER:
+        raise ClipError("with its channels mixed and its DC out it is silent: no speech and no pauses; replace it")
+    digital = np.convolve(constant, np.ones(FRAME_BLOCKS), mode="valid") > 0
+    threshold = _threshold(frame_power[~digital], active)
+    speech = _speech(frame_power, threshold, active)
+    if len(speech) == 0:
+        raise ClipError(
+            f"no sound in it lasts {SHORTEST_SOUND_SECONDS:g} s, so it has no speech that silence could surround; "
+            "replace it"
+        )
+    quiet = _inside(_runs(frame_power < threshold), len(frame_power))
+    return Parts(
+        starts / clip.rate, frame_power, constant, speech, quiet[_lengths(quiet) >= _blocks(SHORTEST_QUIET_SECONDS)]
+    )
+
+
+def head_seconds(clip: Clip) -> Seconds:
+    """Return the time before the first speech sound, 0 where the clip starts with it.
+
+    Raises:
+        ClipError: as `parts`.
+    """
+    found = parts(clip)
+    return float(found.starts_seconds[found.speech[0, 0]])
+
+
+def tail_seconds(clip: Clip) -> Seconds:
+    """Return the time after the last speech sound, 0 where the clip ends with it.
+
+    Raises:
+        ClipError: as `parts`.
+    """
+    found = parts(clip)
+    return float(found.starts_seconds[-1] - found.starts_seconds[found.speech[-1, 1]])
+
+
+def inner_pauses(clip: Clip) -> tuple[Signal, Seconds]:
+    """Return the length of each pause of 0.25 s or more, and the time from the first speech sound to the last.
+
+    Raises:
+        ClipError: as `parts`.
+    """
+    found = parts(clip)
+    times = found.starts_seconds[found.speech]
+    gaps = times[1:, 0] - times[:-1, 1]
+    return gaps[gaps >= SHORTEST_PAUSE_SECONDS], float(times[-1, 1] - times[0, 0])
+
+
+def noise_floor_dbfs(clip: Clip) -> Decibels:
+    """Return the median level of 20 ms in the quiet parts, above 80 Hz; -120 dBFS where it is lower, or nothing.
+
+    Raises:
+        ClipError: as `parts`, or the clip has no quiet part.
+    """
+    found = _with_quiet(clip)
+    frames = np.concatenate([found.frame_power[first : last - FRAME_BLOCKS + 1] for first, last in found.quiet])
+    return max(db_from_power(float(np.median(frames))), LOWEST_FLOOR_DBFS)
+
+
+def noise_tilt_db_per_octave(clip: Clip) -> DbPerOctave:
+    """Return the slope of the spectrum of the quiet parts, measured like the tilt of speech, 200-7000 Hz.
+
+    Raises:
+        ClipError: as `noise_floor_dbfs`, the floor is below -120 dBFS, or the rate is too low.
+    """
+    from scipy.signal import welch
+
+    check_tilt_rate(clip.rate, TILT_BAND_HZ)
+    if noise_floor_dbfs(clip) == LOWEST_FLOOR_DBFS:
+        raise ClipError("its pauses are digital silence, so their noise has no tilt; see digital_zero")
+    signal, frame = clip.mono(), round(FRAME_SECONDS * clip.rate)
+    total, weights = np.zeros(frame // 2 + 1), 0
+    for first, last in np.rint(parts(clip).starts_seconds * clip.rate).astype(int)[parts(clip).quiet]:
+        frequencies, density = welch(signal[first:last], clip.rate, nperseg=frame)
+        total += density * (last - first)
+        weights += last - first
+    return slope_db_per_octave(frequencies, total / weights, TILT_BAND_HZ)
+
+
+def constant_quiet(clip: Clip) -> tuple[float, Seconds]:
+    """Return which percentage of the quiet parts is constant (digital zero), and the longest such run.
+
+    Counted in whole blocks of 5 ms.
+
+    Raises:
+        ClipError: as `parts`, or the clip has no quiet part.
+    """
+    found = _with_quiet(clip)
+    pieces = [found.constant[first:last] for first, last in found.quiet]
+    longest = max(int(_lengths(_runs(piece)).max(initial=0)) for piece in pieces)
+    return 100.0 * float(np.concatenate(pieces).mean()), longest * BLOCK_SECONDS
+
+
+def _with_quiet(clip: Clip) -> Parts:
+    found = parts(clip)
+    if len(found.quiet) == 0:
+        raise ClipError(
+            f"nothing in it stays quiet for {SHORTEST_QUIET_SECONDS:g} s (trimmed, or as noisy as its speech), "
+            "so it has no noise floor; leave the clip out of this cue, or keep some silence around the speech"
+        )
+    return found
+
+
+def _blocks(seconds: Seconds) -> int:
+    return round(seconds / BLOCK_SECONDS)
+
+
+def _block_starts(clip: Clip) -> Blocks:
+    """Return the first frame of each block, and the end; the last block holds what is left."""
+    if clip.rate <= 2 * HIGH_PASS_HZ:
+        raise ClipError(f"its rate of {clip.rate} Hz holds no speech; replace it")
+    count = int(clip.seconds / BLOCK_SECONDS)
+    if count <= FRAME_BLOCKS:
+        raise ClipError(f"too short to tell speech from silence: {clip.seconds:.3f} s; use a longer clip")
+    starts: Blocks = np.rint(np.arange(count + 1) * BLOCK_SECONDS * clip.rate).astype(np.intp)
+    starts[-1] = clip.frames
+    return starts
+
+
+def _block_power(clip: Clip, starts: Blocks) -> Signal:
+    """Return the mean power of each block of the high-passed mono sound."""
+    from scipy.signal import butter, sosfilt
+
+    signal = clip.mono()
+    if not np.isfinite(signal).all():
+        raise ClipError("has samples that are not finite; export the source again")
+    passed = sosfilt(butter(2, HIGH_PASS_HZ, "highpass", fs=clip.rate, output="sos"), signal - signal.mean())
+    power: Signal = np.add.reduceat(np.square(passed), starts[:-1]) / np.diff(starts)
+    return power
+
+
+def _constant_blocks(clip: Clip, starts: Blocks) -> NDArray[np.bool_]:
+    high = np.maximum.reduceat(clip.samples, starts[:-1])
+    low = np.minimum.reduceat(clip.samples, starts[:-1])
+    return np.asarray((high - low <= CONSTANT_RANGE).all(axis=1))
+
+
+def _active_power(frame_power: Signal) -> float:
+    """Return the mean power of the loudest frames: as many as lie within the margin of their own mean."""
+    falling = np.sort(frame_power)[::-1]
+    means = np.cumsum(falling) / np.arange(1, len(falling) + 1)
+    within = np.flatnonzero(falling >= means * 10 ** (-ACTIVE_MARGIN_DB / 10))
+    return float(means[within[-1]])
+
+
+def _threshold(frame_power: Signal, active: float) -> float:
+    """Return the power that parts speech from quiet, given the frames that are not digital zero."""
+    kept = min(_blocks(FLOOR_SECONDS), round(FLOOR_SHARE * len(frame_power)))
+    floor = float(np.sort(frame_power)[max(kept, 1) - 1]) if len(frame_power) else 0.0
+    return float(
+        np.clip(
+            floor * 10 ** (ABOVE_FLOOR_DB / 10),
+            active * 10 ** (-LOWEST_MARGIN_DB / 10),
+            active * 10 ** (-ACTIVE_MARGIN_DB / 10),
+        )
+    )
+
+
+def _speech(frame_power: Signal, threshold: float, active: float) -> Blocks:
+    """Return the ranges of speech in blocks."""
+    above = _runs(frame_power >= threshold)
+    loud = np.array([frame_power[first:last].max() for first, last in above]) >= active * 10 ** (-ACTIVE_MARGIN_DB / 10)
+    sounds = _inside(above, len(frame_power))
+    # A transient shorter than a frame fills no block in every frame that sees it.
+    loud, sounds = loud[_lengths(sounds) > 0], sounds[_lengths(sounds) > 0]
+    lasting = _lengths(sounds) >= _blocks(SHORTEST_SOUND_SECONDS)
+    near = sounds[1:, 0] - sounds[:-1, 1] <= _blocks(LONGEST_CLOSURE_SECONDS)
+    kept = loud & lasting
+    for i in range(1, len(sounds)):
+        kept[i] |= kept[i - 1] and near[i - 1]
+    for i in range(len(sounds) - 2, -1, -1):
+        kept[i] |= kept[i + 1] and near[i] and lasting[i]
+    return sounds[kept]
+
+
+def _runs(mask: NDArray[np.bool_]) -> Blocks:
+    """Return the ranges [first, last) in which a mask is true, (ranges, 2)."""
+    edges: Blocks = np.flatnonzero(np.diff(mask.astype(np.int8), prepend=0, append=0))
+    return edges.reshape(-1, 2)
+
+
+def _inside(runs: Blocks, frames: int) -> Blocks:
+    """Return the blocks that only frames of a run contain, for each run of frames; it may be empty."""
+    first, last = runs[:, 0], runs[:, 1]
+    spill = FRAME_BLOCKS - 1
+    return np.stack([np.where(first > 0, first + spill, 0), np.where(last < frames, last, frames + spill)], axis=1)
+
+
+def _lengths(ranges: Blocks) -> Blocks:
+    lengths: Blocks = ranges[:, 1] - ranges[:, 0]
+    return lengths
