@@ -543,3 +543,20 @@ def test_the_report_names_where_a_cue_comes_from(make_study: MakeStudy) -> None:
     assert looks["null pass tilt_eq"]["tilt"]["separation"] > 0.3
     assert looks["format only"]["tilt"]["separation"] > 0.3
     assert "tilt_eq removed or weakened tilt" in (config.parent / "out" / "report.md").read_text()
+
+
+@pytest.mark.usefixtures("inline")
+def test_held_out_clips_teach_no_score(make_study: MakeStudy) -> None:
+    """Where every clip is held out, a score of several numbers has nothing to learn from and is not measurable."""
+    config = make_study(audit={"cues": ["peak", "loudness"]}, chain=[{"encode": {}}])
+    table = config.parent / "clips.csv"
+    rows = rows_of(table)
+    with table.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, [*rows[0], "half"])
+        writer.writeheader()
+        writer.writerows({**row, "half": "held-out"} for row in rows)
+    audit = run(edited(config, heldout={"column": "half"})).record["audit"]
+
+    assert audit["before"]["peak"]["verdict"] == "not measurable"
+    assert audit["before"]["all"]["auc"] is None
+    assert audit["before"]["loudness"]["auc"] is not None

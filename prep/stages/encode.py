@@ -33,7 +33,6 @@ class Encode(Encoder):
     """Write every clip in one format, named by the hash of its bytes."""
 
     NAME: ClassVar[str] = "encode"
-    VERSION: ClassVar[int] = 2
 
     codec: Literal["flac", "wav", "mp3", "opus", "vorbis", "copy"] = Field(
         default="flac", description="the file format; copy serves the source's bytes, tags stripped; no unit"
