@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := test
-.PHONY: run audit verify check test lint types floors units coverage bench clean
+.PHONY: run audit verify check test lint types floors units coverage docs bench clean
 
 run: $(VENV)/ready fixtures/clips/made ## prepare the study CONFIG (the demo by default) and say where the report is
 	$(BIN)/prep run $(CONFIG)
@@ -39,6 +39,9 @@ coverage: $(VENV)/ready
 	$(BIN)/coverage run -m pytest -q
 	$(BIN)/coverage combine -q
 	$(BIN)/coverage report
+
+docs: $(VENV)/ready ## write the tables of the docs from the classes
+	$(BIN)/python docs/make.py
 
 bench: $(VENV)/ready
 	for script in bench/*.py; do $(BIN)/python $$script; done

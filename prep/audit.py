@@ -25,6 +25,7 @@ from prep.score import Scorer, correlations, features_of, trained_scorer
 from prep.separability import compare, describe
 from prep.shift import hodges_lehmann, matched_differences, shift_interval, walsh_median
 from prep.split import draw_split
+from prep.stage import Stage
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from prep.chain import Chain
     from prep.cue import Cue
     from prep.passes import Entry
-    from prep.stage import Measured, Stage
+    from prep.stage import Measured
     from prep.study import Compare, Heldout, Study
     from prep.visit import CueValues
 
@@ -93,7 +94,9 @@ def audit_columns(study: Study, entries: Sequence[Entry], cues: Sequence[Cue]) -
     heldout = [entry for entry in compared if entry.half == "held-out"]
     if heldout:
         audit["before"] = _tested(study, heldout, "source", scorers)
-        after: Rendering = "evidence" if any("evidence" in entry.rendered for entry in heldout) else "release"
+        # What was fitted on labels proves nothing on the clips it was fitted on.
+        learned = any(isinstance(step, Stage) and step.fits_on() == "labels" for step in study.chain)
+        after: Rendering = "evidence" if learned else "release"
         if any(after in entry.rendered for entry in heldout):
             audit["after"] = _tested(study, heldout, after, scorers)
             audit["after_retrained"] = _retrained(study, heldout, after, scorers)
@@ -276,7 +279,12 @@ def _looks(compare_: Compare, entries: Sequence[Entry], scorers: dict[str, Score
     found = {}
     for view in dict.fromkeys(name for entry in entries for name in entry.looks):
         values = [entry.looks.get(view, {}).get("cues", {}) for entry in entries]
-        scores = {name: scorer.scores(values) for name, scorer in scorers.items()}
+        unencoded = view != "format only"
+        scores = {
+            name: scorer.scores(values)
+            for name, scorer in scorers.items()
+            if not (unencoded and scorer.cues[0].KIND == "file")
+        }
         found[view] = {name: item.model_dump(mode="json") for name, item in describe(scores, observations).items()}
     return found
 

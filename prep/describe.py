@@ -32,6 +32,12 @@ def described_stages(name: str | None = None) -> list[dict[str, Any]]:
     return [_described(step) for found, step in classes.items() if name in (None, found)]
 
 
+def stage_table() -> str:
+    """Return every step as a Markdown table: what the README holds."""
+    rows = [f"| `{stage['name']}` | {stage['fits_on']} | {stage['purpose']} |" for stage in described_stages()]
+    return "\n".join(["| step | learns from | what |", "|---|---|---|", *rows]) + "\n"
+
+
 def cue_table() -> str:
     """Return every cue as a Markdown table: what docs/cues.md holds."""
     rows = ["| cue | kind | numbers | meaning | definition |", "|---|---|---|---|---|"]

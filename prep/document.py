@@ -51,7 +51,7 @@ def read_document(path: Path) -> Document:
     """
     import yaml
 
-    name = str(path)
+    name = path.name  # not the way to it: a record may not depend on where prep was started
     try:
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:

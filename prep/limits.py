@@ -66,6 +66,9 @@ def parse_limit(text: str, cues: Iterable[str], where: str = "--fail-if") -> Lim
         value = float(number)
     except ValueError:
         raise ConfigError([Problem(where, f"{text!r}: {number} is not a number", "write it as 0.15")]) from None
+    if (figure == "p") != sign.startswith("<"):
+        todo = "write p<=0.05" if figure == "p" else f"write {figure}>{number}"
+        raise ConfigError([Problem(where, f"{text!r} forbids what is good", todo)])
     return Limit(text=text.strip(), cue=cue, column=column, figure=figure, sign=sign, value=value)
 
 

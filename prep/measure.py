@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from prep import audio
 from prep.classifiers import cue_classes
 from prep.errors import AudioError
-from prep.visit import measure_cues
+from prep.visit import measure_cues, told_by_file
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -42,7 +42,8 @@ def _measured(path: Path) -> dict[str, Any]:
     cues = [cue() for cue in cue_classes().values()]
     values: dict[str, Any] = {}
     undefined: dict[str, str] = {}
-    for cue, features in zip(cues, measure_cues(clip, cues).values(), strict=True):
+    measured = measure_cues(clip, cues) | told_by_file(cues, facts, path.stat().st_size)
+    for cue, features in zip(cues, measured.values(), strict=True):
         for feature in cue.FEATURES:
             values[feature.name] = features.get(feature.name)
         if "undefined" in features:

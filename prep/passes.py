@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from prep.classifiers import cue_classes
 from prep.convert import Convert
-from prep.errors import ConfigError, NothingUsableError, RefusedError
+from prep.errors import ConfigError, NothingUsableError, Problem, RefusedError
 from prep.rows import duplicates
 from prep.stage import Measured, Stage
 from prep.store import key_of
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
     from prep.chain import Chain
     from prep.cue import Cue
-    from prep.errors import Problem
     from prep.progress import Progress
     from prep.stage import Value
     from prep.store import Store
@@ -87,9 +86,12 @@ class Branch:
     name: BranchName
     label_halves: frozenset[Half | None]
     fits: dict[int, Value] = field(default_factory=dict)
+    void: str = ""  # why the evidence could not be fitted; nothing more is asked of it then
 
     def learns(self, stage: Stage[Any, Any], entry: Entry) -> bool:
         """Say whether a stage may learn from a clip in this branch."""
+        if self.void:
+            return False
         return stage.fits_on() == "every clip" or (entry.stimulus and entry.half in self.label_halves)
 
     def treatments(self, chain: Chain, row: Row, count: int) -> tuple[Treatment, ...]:
@@ -155,7 +157,20 @@ class Runner:
 
             self._pass(f"measure for {stage.NAME}", asks)
             for branch in branches:
-                branch.fits[place] = stage.fit(self.measured(chain, branch, place))
+                self._fit_branch(chain, branch, place)
+
+    def _fit_branch(self, chain: Chain, branch: Branch, place: int) -> None:
+        """Fit one stage in one branch. What cannot be proven may still be delivered: evidence is given up alone."""
+        if branch.void:
+            return
+        stage = chain.stages[place]
+        try:
+            branch.fits[place] = stage.fit(self.measured(chain, branch, place))
+        except RefusedError as error:
+            if branch.name == "release":
+                raise
+            branch.void = f"there is no held-out evidence: on the fit split {error}"
+            self.notices.append(Problem(stage.NAME, branch.void))
 
     def render(self, chain: Chain, branches: Sequence[Branch]) -> None:
         """Make the bytes that are delivered, and the held-out ones that prove them.
@@ -165,15 +180,18 @@ class Runner:
         """
 
         def ask_of(branch: Branch, entry: Entry) -> Ask | None:
-            if branch.name == "evidence" and not (entry.stimulus and entry.half == "held-out"):
+            if branch.name == "evidence" and (branch.void or not (entry.stimulus and entry.half == "held-out")):
                 return None
             treatments = branch.treatments(chain, entry.row, len(chain.stages))
             return Render(treatments, chain.encoder, self.cues)
 
-        self._pass("render", lambda entry: [ask for branch in branches if (ask := ask_of(branch, entry))])
-        for entry in self.live():
-            for branch in branches:
-                if ask := ask_of(branch, entry):
+        for branch in sorted(branches, key=lambda branch: branch.name, reverse=True):  # release, then evidence
+            evidence = branch.name == "evidence"
+            title = "render the evidence" if evidence else "render"
+            self._pass(title, partial(_listed, ask_of, branch), optional=evidence)
+            for entry in self.live():
+                ask = ask_of(branch, entry)
+                if ask and _key(ask) in entry.known:
                     entry.rendered[branch.name] = entry.known[_key(ask)]
         self._hold_ceiling(chain)
 
@@ -189,9 +207,10 @@ class Runner:
         def asks(entry: Entry) -> dict[str, Ask]:
             return {name: ask for name, ask_of in views if entry.stimulus and (ask := ask_of(entry.row))}
 
-        self._pass("look between the stages", lambda entry: list(asks(entry).values()))
+        self._pass("look between the stages", lambda entry: list(asks(entry).values()), optional=True)
         for entry in self.live():
-            entry.looks = {name: entry.known[_key(ask)] for name, ask in asks(entry).items()}
+            keys = {name: _key(ask) for name, ask in asks(entry).items()}
+            entry.looks = {name: entry.known[key] for name, key in keys.items() if key in entry.known}
 
     def _views(self, chain: Chain, release: Branch) -> Iterator[tuple[str, Callable[[Row], Ask | None]]]:
         """Yield what is looked at: a name, and the question of a row."""
@@ -237,8 +256,10 @@ class Runner:
                 measured.append(Measured(entry.row, value))
         return measured
 
-    def _pass(self, title: str, asks_of: Callable[[Entry], list[Ask]]) -> None:
+    def _pass(self, title: str, asks_of: Callable[[Entry], list[Ask]], *, optional: bool = False) -> None:
         """Have every question answered for every clip that is still in; set aside those that fail.
+
+        A clip stays in whatever becomes of an optional question: it is asked for the proof, not for the delivery.
 
         Raises:
             NothingUsableError: none is left.
@@ -253,25 +274,39 @@ class Runner:
         if visits:
             self.progress.begin(title, len(visits))
             for outcome in work(self.workers, visit, visits):
-                self._take(title, live[outcome.task.index], outcome)
+                self._take(title, live[outcome.task.index], outcome, optional=optional)
                 self.progress.advance()
             self.progress.end()
         if not self.live():
             reasons = "\n".join(f"  {entry.row.file_name}: {entry.failure.reason}" for entry in live if entry.failure)
             raise NothingUsableError(f"{title}: no clip is left to work with:\n{reasons}")
 
-    def _take(self, title: str, entry: Entry, outcome: Outcome[Visit, list[Answer | Failure]]) -> None:
-        """Keep the answers of a visit, or the reason why there are none."""
+    def _take(
+        self, title: str, entry: Entry, outcome: Outcome[Visit, list[Answer | Failure]], *, optional: bool
+    ) -> None:
+        """Keep the answers of a visit, or the reason why there are none.
+
+        Raises:
+            RefusedError: the cache cannot be written, which is no clip's fault.
+        """
+        if isinstance(outcome.error, OSError):
+            raise RefusedError(f"{self.study.cache}: {outcome.error}; make room or name another cache, and run again")
         if outcome.error is not None:
-            entry.failure, entry.trace = _unexplained(title, outcome.error)
+            failure, trace = _unexplained(title, outcome.error)
+            if optional:
+                self.notices.append(Problem(entry.row.file_name, f"{title}: {failure.reason}"))
+            else:
+                entry.failure, entry.trace = failure, trace
             return
         for ask, answer in zip(outcome.task.asks, outcome.value or [], strict=False):
-            if isinstance(answer, Failure):
-                entry.failure = answer
-            else:
+            if not isinstance(answer, Failure):
                 entry.known[_key(ask)] = answer
                 if isinstance(ask, Inspect):
                     entry.inspection = answer
+            elif optional:
+                self.notices.append(Problem(entry.row.file_name, f"{title}: {answer.step}: {answer.reason}"))
+            else:
+                entry.failure = answer
 
     def _refuse_contradictions(self) -> None:
         """Say which clips are the same file twice, and stop where their conditions contradict each other."""
@@ -328,6 +363,11 @@ def branches_of(study: Study, entries: Iterable[Entry], chain: Chain) -> list[Br
 
 def _fitted_places(chain: Chain) -> list[int]:
     return [place for place, stage in enumerate(chain.stages) if stage.fits_on() != "nothing"]
+
+
+def _listed(ask_of: Callable[[Branch, Entry], Ask | None], branch: Branch, entry: Entry) -> list[Ask]:
+    ask = ask_of(branch, entry)
+    return [ask] if ask else []
 
 
 def _key(ask: Ask) -> str:

@@ -117,7 +117,7 @@ def _published(output: Path, store: Store, record: Mapping[str, Any], files: Map
         folder = _write_record(output, files)
     else:
         folder, files = earlier, {name: (earlier / name).read_bytes() for name in files}
-    _keep_earlier_audio(output, earlier, wanted)
+    _keep_earlier_audio(output, wanted)
     for name, data in files.items():
         mode = PRIVATE if name in PRIVATE_FILES else 0o644
         if not _holds(output / name, data):
@@ -184,14 +184,28 @@ def _write_record(output: Path, files: Mapping[str, bytes]) -> Path:
     return folder
 
 
-def _keep_earlier_audio(output: Path, earlier: Path | None, wanted: Mapping[str, str]) -> None:
-    """Move audio that is not in the manifest to the record it belongs to, and clear what a killed run left."""
+def _keep_earlier_audio(output: Path, wanted: Mapping[str, str]) -> None:
+    """Move audio that is no longer delivered to the latest record that lists it, and clear what a killed run left.
+
+    A file that no record lists is not ours: it stays, and `prep verify` names it.
+    """
+    owners: dict[str, Path] = {}
+    for folder in sorted(records_of(output)):
+        owners |= dict.fromkeys(_listed_audio(folder), folder)
     for path in (output / "audio").glob("*"):
-        if f"audio/{path.name}" in wanted:
-            continue
-        if path.name.startswith(".") or earlier is None:
+        name = f"audio/{path.name}"
+        if path.name.startswith(".") and path.name.endswith(".part"):
             with suppress(OSError):
                 path.unlink()
-        else:
-            (earlier / "audio").mkdir(exist_ok=True)
-            path.replace(earlier / "audio" / path.name)
+        elif name not in wanted and name in owners:
+            (owners[name] / "audio").mkdir(exist_ok=True)
+            path.replace(owners[name] / name)
+
+
+def _listed_audio(folder: Path) -> list[str]:
+    """Return the audio files that a record lists; none where it cannot be read."""
+    try:
+        clips = json.loads((folder / "run.json").read_bytes())["clips"]
+        return [clip["delivered"]["file"] for clip in clips if clip["delivered"]]
+    except (OSError, ValueError, KeyError, TypeError):
+        return []

@@ -296,7 +296,11 @@ def _looks(record: Record) -> str:
         return ""
     audit = record["audit"]
     rows = [
-        (name, _figure(audit["sources"][name]["auc"]), *(_figure(view[name]["auc"]) for view in looks.values()))
+        (
+            name,
+            _figure(audit["sources"][name]["auc"]),
+            *(_figure(view.get(name, {}).get("auc")) for view in looks.values()),
+        )
         for name in audit["cues"]
     ]
     text = (

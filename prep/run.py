@@ -73,16 +73,16 @@ def run_study(
         output = plan.loaded.path(plan.loaded.study.output)
         record = _record(plan, runner, branches, study_secret(output, secret), fail_if)
         manifest, key = manifest_csv(record["clips"]), key_csv(record["clips"])
-        record["files"] = {"manifest.csv": digest(manifest), "key.csv": digest(key)}
-        record |= _volatile(started)
         files = {
             "manifest.csv": manifest,
             "key.csv": key,
             "stimuli.csv": stimuli_csv(record),
             "report.md": report_md(record).encode(),
             "methods.md": methods_md(record).encode(),
-            "run.json": json_bytes(record),
         }
+        record["files"] = {name: digest(data) for name, data in files.items()}
+        record |= _volatile(started)
+        files["run.json"] = json_bytes(record)
         folder = publish(output, runner.store, record, files)
     return Done(record, output, folder)
 
@@ -167,7 +167,7 @@ def _record(
 def _stability(plan: Plan, runner: Runner, release: Branch) -> dict[str, Any]:
     """Return, by stage that corrects a cue, how far the held-out AUC moves over other splits."""
     study = plan.loaded.study
-    if study.compare is None or plan.split is None:
+    if study.compare is None or plan.split is None or study.heldout.release != "all":
         return {}
     pair = (study.compare.a, study.compare.b)
     found = {}

@@ -1,7 +1,7 @@
 """Stage: one step of the treatment, cut into measure, fit and apply. Encoder: the last step.
 
 measure and apply see one clip and no label; fit sees labels and small values, never sound.
-The runner (prep.run) does all looping, caching and failing; a stage does the arithmetic of its step.
+The runner (prep.passes) does all looping, caching and failing; a stage does the arithmetic of its step.
 """
 
 from __future__ import annotations

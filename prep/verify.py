@@ -48,8 +48,10 @@ def verify_output(path: Path) -> Verification:
     for folder in records:
         problems += _record_problems(folder)
     problems += _copy_problems(output, records[-1])
+    if (output / "secret").exists() and _others_can_read(output / "secret"):
+        problems.append(Problem(str(output / "secret"), "can be read by others", f"chmod {PRIVATE:o}, or run again"))
     manifest = _read(output / "manifest.csv", problems)
-    rows = list(csv.DictReader(io.StringIO(manifest.decode("utf-8", "replace"))))
+    rows = list(csv.DictReader(io.StringIO((manifest or b"").decode("utf-8", "replace"))))
     for row in rows:
         problems += _clip_problems(output, row)
     listed = {row.get("file", "") for row in rows}
@@ -61,13 +63,13 @@ def verify_output(path: Path) -> Verification:
     return Verification(output, len(rows), len(records), problems)
 
 
-def _read(path: Path, problems: list[Problem]) -> bytes:
-    """Return a file's bytes; nothing, and a problem, where it cannot be read."""
+def _read(path: Path, problems: list[Problem]) -> bytes | None:
+    """Return a file's bytes; None, and a problem, where it cannot be read."""
     try:
         return path.read_bytes()
     except OSError as error:
         problems.append(Problem(str(path), error.strerror or str(error), "run again"))
-        return b""
+        return None
 
 
 def _record_problems(folder: Path) -> list[Problem]:
@@ -75,12 +77,17 @@ def _record_problems(folder: Path) -> list[Problem]:
     problems: list[Problem] = []
     data = _read(folder / "run.json", problems)
     try:
-        files = {Path(name).name: str(sha256) for name, sha256 in json.loads(data)["files"].items()} if data else {}
+        files = {Path(name).name: str(sha256) for name, sha256 in json.loads(data or b"")["files"].items()}
     except (ValueError, KeyError, TypeError, AttributeError):
         return [*problems, Problem(str(folder / "run.json"), "is not a record", "restore it from a copy")]
+    problems += [
+        Problem(str(path), "its bytes are not those of its name", "restore it from a copy")
+        for path in sorted((folder / "audio").glob("*"))
+        if digest(path.read_bytes()) != path.stem
+    ]
     for name, sha256 in files.items():
         held = _read(folder / name, problems)
-        if held and digest(held) != sha256:
+        if held is not None and digest(held) != sha256:
             problems.append(Problem(str(folder / name), "is not what run.json says", "restore it from a copy"))
     return problems
 
@@ -107,7 +114,7 @@ def _clip_problems(output: Path, row: dict[str, str]) -> list[Problem]:
     name = row.get("file") or ""
     problems: list[Problem] = []
     data = _read(output / name, problems)
-    if problems:
+    if data is None:
         return problems
     if digest(data) != row["sha256"] or Path(name).stem != row["sha256"]:
         return [Problem(name, "its bytes are not those of the manifest", "run again: a damaged file is written anew")]

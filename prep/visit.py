@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from prep.cue import Cue
 
 # What turns samples into other samples: another version may give other bytes.
-SOUND_LIBRARIES = ("numpy", "scipy", "soundfile", "soxr", "pyloudnorm")
+SOUND_LIBRARIES = ("imageio-ffmpeg", "mutagen", "numpy", "pydub", "pyloudnorm", "scipy", "soundfile", "soxr")
 
 # A codec's overshoot changes a little with the level it is given: three encodings were enough on all real clips.
 MAX_ENCODINGS = 5
@@ -205,7 +205,9 @@ def _open(task: Visit) -> _State:
 
 def _answer(ask: Ask, state: _State) -> dict[str, Any]:
     """Answer one question, from the store where it is known."""
-    key = state.key(*identity(ask))
+    # What a file's name says of its format is warned of in the facts.
+    suffix = Path(state.name).suffix.lower() if isinstance(ask, Inspect) else ""
+    key = state.key(*identity(ask), suffix)
     known: dict[str, Any] | None = state.store.get_json(key)
     if known is not None and (not isinstance(ask, Render) or state.store.get(known["object"]) is not None):
         return known
@@ -230,7 +232,7 @@ def _inspected(ask: Inspect, state: _State) -> dict[str, Any]:
         "sha256": state.sha256,
         "samples_sha256": digest(clip.samples.tobytes() + f"{clip.samples.shape}{clip.rate}".encode()),
         "facts": facts.model_dump(mode="json") if facts else {},
-        "cues": measure_cues(clip, ask.cues) | _told_by_file(ask.cues, facts, len(state.data)),
+        "cues": measure_cues(clip, ask.cues) | told_by_file(ask.cues, facts, len(state.data)),
     }
 
 
@@ -256,7 +258,7 @@ def _rendered(ask: Render, state: _State) -> dict[str, Any]:
         "channels": decoded.channels,
         "notes": notes | {ask.encoder.NAME: encoded.notes},
         "cues": measure_cues(decoded, ask.cues)
-        | _told_by_file(ask.cues, encoded.facts, len(encoded.data))
+        | told_by_file(ask.cues, encoded.facts, len(encoded.data))
         | _told_by_notes(ask.cues, notes),
     }
 
@@ -347,7 +349,7 @@ def _latest(
     return 0, (state.original(), {})
 
 
-def _told_by_file(cues: Sequence[Cue], facts: audio.AudioFacts | None, size_bytes: int) -> CueValues:
+def told_by_file(cues: Sequence[Cue], facts: audio.AudioFacts | None, size_bytes: int) -> CueValues:
     """Return the features of the cues that are told by the file and not by the sound."""
     if facts is None:
         return {}

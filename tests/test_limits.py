@@ -81,6 +81,8 @@ def test_descriptive_figures_are_compared_as_they_are() -> None:
         ("tlt.after.separation>0.1", "there is no tlt; did you mean tilt?"),
         ("tilt.afte.separation>0.1", "there is no afte; did you mean after?"),
         ("tilt.after.auc>0.1", "there is no auc"),
+        ("tilt.after.separation<0.3", "forbids what is good"),
+        ("tilt.after.p>0.05", "forbids what is good"),
         ("tilt.after.separation>0.1.2", "0.1.2 is not a number"),
     ],
 )

@@ -10,23 +10,27 @@ import signal
 import subprocess
 import sys
 import time
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import pytest
 import soundfile
 import yaml
 
-from prep.errors import ConfigError, NothingUsableError, RefusedError
+from prep.errors import ClipError, ConfigError, NothingUsableError, RefusedError
+from prep.passes import Runner
 from prep.progress import Silent
 from prep.publish import PUBLISHED_TIME
 from prep.record import VOLATILE
 from prep.run import Done, audit_study, run_study
+from prep.stage import Applied, Stage
 from prep.store import digest
 from prep.verify import verify_output
+from prep.visit import Look, Treatment
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from prep.clip import Clip
 
 MakeStudy = Any
 
@@ -560,3 +564,75 @@ def test_held_out_clips_teach_no_score(make_study: MakeStudy) -> None:
     assert audit["before"]["peak"]["verdict"] == "not measurable"
     assert audit["before"]["all"]["auc"] is None
     assert audit["before"]["loudness"]["auc"] is not None
+
+
+@pytest.mark.usefixtures("inline")
+def test_files_that_no_run_wrote_are_left_alone(make_study: MakeStudy) -> None:
+    """What a person put into the audio folder stays, whether at the first run or a later one, and verify names it."""
+    config = make_study(speakers=1, passages=1, chain=[{"encode": {}}])
+    mine = config.parent / "out" / "audio" / "master.wav"
+    mine.parent.mkdir(parents=True)
+    mine.write_bytes(b"mine")
+    run(config)
+    run(edited(config, chain=[{"encode": {"bit_depth": 24}}]))
+
+    assert mine.read_bytes() == b"mine"
+    assert "master.wav" in "".join(str(problem) for problem in verify_output(config.parent / "out").problems)
+
+
+class Refusing(Stage[None, None]):
+    """A stage that no clip gets through."""
+
+    NAME: ClassVar[str] = "refusing"
+
+    def apply(self, clip: Clip, fit: None) -> Applied:  # noqa: ARG002
+        """Refuse the clip."""
+        raise ClipError(f"{clip.id}: refused")
+
+
+@pytest.mark.usefixtures("inline")
+def test_looking_for_the_proof_sets_no_clip_aside(make_study: MakeStudy, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A clip that cannot be treated for comparison is delivered all the same, and a notice says what was not seen."""
+
+    def refused(self: Runner, *_: Any) -> Look:
+        return Look((Treatment(Refusing()),), self.cues)
+
+    monkeypatch.setattr(Runner, "_after", refused)
+    done = run(make_study(audit={"after_each_stage": True, "cues": ["tilt"]}))
+
+    assert done.exit_code == 0
+    assert done.record["counts"] == {"delivered": 16}
+    assert any("look between the stages: refusing" in notice for notice in done.record["notices"])
+
+
+@pytest.mark.usefixtures("inline")
+def test_evidence_that_cannot_be_fitted_stops_no_delivery(make_study: MakeStudy) -> None:
+    """Where the fit split cannot keep the promise that all clips keep, clips are delivered and nothing is claimed."""
+    tilt = {"adjust": {"condition": "human"}, "towards": {"condition": "synthetic"}}
+    config = make_study(chain=[{"tilt_eq": tilt}, {"shared_gain": {"target_lufs": -30}}, {"encode": {}}])
+    fits = run(config).record["fits"]
+    highest = {name: fits[name]["shared_gain"]["highest_true_peak_dbtp"] for name in fits}
+    gains = {name: fits[name]["shared_gain"]["gain_db"] for name in fits}
+    reached = {name: highest[name] + gains[name] for name in fits}
+    if reached["evidence"] <= reached["release"]:
+        pytest.skip("these clips do not tell the two fits apart")
+    ceiling = (reached["evidence"] + reached["release"]) / 2 + 0.2
+    gain = {"shared_gain": {"target_lufs": -30, "ceiling_dbtp": ceiling}}
+    record = run(edited(config, chain=[{"tilt_eq": tilt}, gain, {"encode": {}}])).record
+
+    assert record["counts"] == {"delivered": 16}
+    assert record["audit"]["after"] is None
+    assert any("no held-out evidence" in notice for notice in record["notices"])
+
+
+@pytest.mark.usefixtures("inline")
+def test_the_record_does_not_depend_on_where_prep_is_started(
+    make_study: MakeStudy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A study run from another folder leaves the same record, so no new one is written."""
+    config = make_study(speakers=1)  # one speaker a side: the record has notices with places in the config
+    run(config)
+    monkeypatch.chdir(config.parent)
+    run(Path(config.name))
+
+    assert [path.name for path in (config.parent / "out" / "runs").iterdir()] == ["0001"]

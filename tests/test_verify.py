@@ -46,7 +46,27 @@ def test_one_flipped_bit_is_found(output: Path) -> None:
     assert verify_output(output).exit_code == 0
 
 
-@pytest.mark.parametrize("name", ["manifest.csv", "key.csv", "report.md", "runs/0001/manifest.csv"])
+@pytest.mark.parametrize("content", [b"", b"{}", b"[]"])
+def test_a_record_that_is_none_is_found(output: Path, content: bytes) -> None:
+    """An emptied or foreign run.json is named, in an older record too."""
+    (output / "runs" / "0001" / "run.json").write_bytes(content)
+
+    assert any("is not a record" in str(problem) for problem in verify_output(output).problems)
+
+
+def test_loose_permissions_are_found(output: Path) -> None:
+    """A secret or a key that others can read is named."""
+    for name in ("secret", "key.csv"):
+        (output / name).chmod(0o644)
+    found = "\n".join(str(problem) for problem in verify_output(output).problems)
+
+    assert "secret: can be read by others" in found
+    assert "key.csv: can be read by others" in found
+
+
+@pytest.mark.parametrize(
+    "name", ["manifest.csv", "key.csv", "report.md", "runs/0001/manifest.csv", "runs/0001/report.md"]
+)
 def test_a_changed_record_is_found(output: Path, name: str) -> None:
     """A record file that is not what was written is named."""
     path = output / name

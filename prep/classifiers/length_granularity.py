@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from prep.clip import Clip
 
 # Hops of vocoders, the first that divides wins. A multiple of 512 or 1024 counts as 256, of 480 as 240, of
-# 320 as 160: half the clips of a smaller hop would pass for them. An arbitrary length meets any by 5 % chance.
+# 320 as 160: half the clips of a smaller hop would pass for them. An arbitrary length meets any by 3 % chance.
 HOPS = (256, 300, 240, 200, 160, 128, 100, 80, 64)
 
 

@@ -6,7 +6,7 @@ from prep.commands.options import Config, FailIf, Json, WorkerCount
 
 
 def audit(config: Config, workers: WorkerCount = None, fail_if: FailIf = None, json: Json = False) -> None:
-    """Say how well each cue tells the conditions apart, before and after the chain; write nothing.
+    """Say how well each cue tells the conditions apart, before and after the chain; deliver nothing.
 
     Example: prep audit study.yaml --fail-if "tilt.after.separation>0.15"
     """

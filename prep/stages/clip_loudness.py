@@ -136,7 +136,7 @@ class ClipLoudness(Stage[LevelMeasure, LevelFit | None]):
 
     def fits_on(self) -> FitsOn:
         """Return what `fit` learns from: every clip where the target is a median, else nothing."""
-        return "every clip" if self.median_of else "nothing"
+        return "labels" if self.median_of and self.only else "every clip" if self.median_of else "nothing"
 
     def selections(self) -> Sequence[tuple[str, Selection]]:
         """Return `only` and `median_of`."""

@@ -329,9 +329,10 @@ def test_a_median_of_no_clips_is_refused() -> None:
 
 
 def test_it_learns_only_where_the_target_is_a_median() -> None:
-    """The stage fits on every clip with median_of and on nothing else, and names the rows it refers to."""
+    """The stage fits on every clip with median_of, on labels where it is also for one side, and else on nothing."""
     fixed, fitted = ClipLoudness(), ClipLoudness(median_of={"speaker": "a"}, only={"condition": "human"})
-    assert (fixed.fits_on(), fitted.fits_on()) == ("nothing", "every clip")
+    assert (fixed.fits_on(), fitted.fits_on()) == ("nothing", "labels")
+    assert ClipLoudness(median_of={"speaker": "a"}).fits_on() == "every clip"
     assert fixed.selections() == []
     assert dict(fitted.selections()) == {"only": {"condition": "human"}, "median_of": {"speaker": "a"}}
 
