@@ -12,16 +12,18 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
+from pydantic import ValidationError
+
 from prep import audio
 from prep.chain import Chain
-from prep.document import did_you_mean
+from prep.document import did_you_mean, read_document
 from prep.errors import AudioError, ConfigError, Problem
 from prep.folder import read_folder
 from prep.rows import check_rows
 from prep.spectrum import highest_tilt_band_hz
 from prep.split import Split, draw_split, read_split
 from prep.stage import Encoder, Stage
-from prep.study import LoadedStudy, load_study
+from prep.study import Clips, LoadedStudy, load_study
 from prep.table import Reading, Row, read_table
 
 if TYPE_CHECKING:
@@ -63,7 +65,10 @@ def checked(path: Path) -> Plan:
     Raises:
         ConfigError: every problem that stops a run, at once.
     """
-    loaded = load_study(path)
+    try:
+        loaded = load_study(path)
+    except ConfigError as error:
+        raise ConfigError([*error.problems, *_table_problems(path)]) from None
     reading = _read_rows(loaded)
     reading = check_rows(reading, _needed_columns(loaded))
     if reading.rows:
@@ -109,6 +114,18 @@ def plan_summary(plan: Plan) -> dict[str, Any]:
 def split_record(plan: Plan) -> dict[str, Any] | None:
     """Return the split as the record tells it: the column kept whole, each group's half, counts and warnings."""
     return {"by": plan.split_by, **plan.split.model_dump(mode="json")} if plan.split else None
+
+
+def _table_problems(path: Path) -> Sequence[Problem]:
+    """Return what is wrong with the table of a config that is wrong itself, where it says enough to find the table."""
+    try:
+        document = read_document(path)
+        clips = Clips.model_validate(document.values.get("clips"))
+        if clips.table is None:
+            return []
+        return check_rows(read_table(path.parent / clips.table, clips.columns)).problems
+    except (ConfigError, ValidationError, OSError):
+        return []
 
 
 def _read_rows(loaded: LoadedStudy) -> Reading:

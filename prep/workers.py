@@ -19,7 +19,7 @@ from multiprocessing import get_context, parent_process
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from prep.errors import PrepError
+from prep.errors import NothingUsableError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -191,11 +191,11 @@ def _make_sure_workers_start(workers: Workers) -> None:
     """Tell a task that kills its worker from a machine on which no worker can run.
 
     Raises:
-        PrepError: a fresh worker cannot do even nothing.
+        NothingUsableError: a fresh worker cannot do even nothing.
     """
     if isinstance(workers.pool().submit(available_cores).exception(), BrokenExecutor):
         workers.discard()
-        raise PrepError(
+        raise NothingUsableError(
             "worker processes cannot be started; in a script, call prep under `if __name__ == '__main__':`, "
             "and see the lines above for what the workers said"
         )

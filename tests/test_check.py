@@ -59,6 +59,16 @@ def test_table_and_config_problems_come_together(make_study: MakeStudy) -> None:
     assert "the clip table has no column txt; did you mean text?" in problems
 
 
+def test_the_table_is_looked_at_even_where_the_config_is_wrong(make_study: MakeStudy) -> None:
+    """An unknown setting does not hide a missing file: both are told in one go."""
+    config = make_study()
+    (config.parent / "wav" / "h1_1.wav").unlink()
+    problems = "\n".join(problems_of(edited(config, outptu="x")))
+
+    assert "did you mean output?" in problems
+    assert "wav/h1_1.wav" in problems
+
+
 def test_unreadable_files_are_named_but_do_not_stop_the_plan(make_study: MakeStudy) -> None:
     """A file that is not sound is a problem of one clip: named, exit code 1, the plan still there."""
     config = make_study()

@@ -189,3 +189,18 @@ def test_a_sample_that_is_no_number_is_refused() -> None:
     samples[10] = np.nan
     with pytest.raises(ClipError, match="frame"):
         limit(clip_of(samples), CEILING_DBTP)
+
+
+def test_a_click_train_is_held_click_by_click() -> None:
+    """Every click of a train ends under the ceiling, oversampled fourfold too; the tone far from it is as it was."""
+    samples = tone(300, -30)
+    samples[RATE // 4 :: RATE // 2] = 1.5
+    limited = limit(clip_of(samples), CEILING_DBTP).clip
+    size = limited.frames
+    spectrum = np.fft.rfft(limited.samples[:, 0].astype(np.float64))
+    oversampled = 4 * np.fft.irfft(np.pad(spectrum, (0, 2 * size - len(spectrum) + 1)), 4 * size)
+    far = slice(RATE // 4 + round(0.4 * RATE), RATE // 4 + round(0.48 * RATE))
+
+    assert 20 * np.log10(np.abs(oversampled).max()) <= CEILING_DBTP + PASSED_DB
+    assert np.abs(limited.samples[RATE // 4 :: RATE // 2]).max() < 1
+    assert np.allclose(limited.samples[far, 0], samples[far], rtol=0.02)
