@@ -9,7 +9,8 @@ from __future__ import annotations
 import os
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import ValidationError
@@ -28,7 +29,6 @@ from prep.table import Reading, Row, read_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from pathlib import Path
 
     from prep.document import Place
     from prep.study import Study
@@ -83,7 +83,12 @@ def checked(path: Path) -> Plan:
         raise ConfigError(problems)
     chain = Chain.of(loaded.study.chain)
     split, by, split_notices = _split(loaded, rows)
-    notices = [*reading.notices, *_notices(loaded, rows, headers), *split_notices]
+    # A notice goes into the record, which may not depend on where prep was started.
+    way = "" if path.parent == Path() else f"{path.parent}/"
+    notices = [
+        replace(notice, where=notice.where.removeprefix(way))
+        for notice in (*reading.notices, *_notices(loaded, rows, headers), *split_notices)
+    ]
     return Plan(loaded, rows, chain, split, by, headers, clip_problems, notices)
 
 

@@ -51,7 +51,7 @@ def read_document(path: Path) -> Document:
     """
     import yaml
 
-    name = path.name  # not the way to it: a record may not depend on where prep was started
+    name = str(path)
     try:
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
