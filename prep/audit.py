@@ -12,6 +12,7 @@ held-out clips and judged by folds of whole units.
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -21,11 +22,14 @@ from prep.design import Observations
 from prep.errors import RefusedError, UndefinedError
 from prep.limits import ALL
 from prep.logistic import crossvalidated_scores
+from prep.omnibus import Labels, omnibus
+from prep.pairs import over_pairs, smallest_over_pairs, widest
 from prep.score import Scorer, correlations, features_of, trained_scorer
 from prep.separability import compare, describe
 from prep.shift import hodges_lehmann, matched_differences, shift_interval, walsh_median
 from prep.split import draw_split
 from prep.stage import Stage
+from prep.verdict import SIGNIFICANT
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -54,56 +58,141 @@ Rendering = Literal["source", "evidence", "release"]
 def audit_columns(study: Study, entries: Sequence[Entry], cues: Sequence[Cue]) -> dict[str, Any] | None:
     """Return the audit of a study's compared clips; None where it compares nothing.
 
+    With several conditions every column holds, by cue, the pair that stands out with the omnibus test over all
+    pairs, and `pairs` the audit of each.
+
     Args:
         study: its `compare` and `audit` say what is compared and how.
         entries: inspected and perhaps rendered clips; those set aside are left out.
         cues: the cues that were measured; the audited ones are picked from them.
     """
-    if study.compare is None:
+    if study.compare is None or not compared_entries(study.compare, entries):
         return None
-    compared = compared_entries(study.compare, entries)
-    if not compared:
-        return None
-    audited = [cue for cue in cues if study.audit.cues == "all" or cue.NAME in study.audit.cues]
-    audit: dict[str, Any] = {
-        "column": study.compare.column,
-        "a": study.compare.a,
-        "b": study.compare.b,
-        "positive": study.compare.b,
-        "unit": study.compare.unit,
-        "cues": {cue.NAME: _definition(cue) for cue in audited},
-        **dict.fromkeys(("sources", "before", "after", "after_retrained", "delivered")),
-    }
-    # With a split, a score may learn from its fit half alone: held-out clips that taught it would prove nothing.
-    split = any(entry.half is not None for entry in compared)
-    learning = [entry for entry in compared if entry.half == "fit"] if split else compared
-    parts: dict[str, tuple[Cue, ...]] = {cue.NAME: (cue,) for cue in audited}
-    nuisance = tuple(cue for cue in audited if cue.KIND == "nuisance")
-    if len(nuisance) > 1:
-        parts[ALL] = nuisance
-        audit["cues"][ALL] = {**_ALL, "features": [{"name": cue.NAME} for cue in nuisance]}
-    observations = observations_of(study.compare, learning)
-    scorers = {
-        name: trained_scorer(cues, [_values(entry, "source") for entry in learning], observations)
-        for name, cues in parts.items()
-    }
-    audit["features"] = _feature_aucs(study.compare, compared, audited)
-    audit["sources"] = _described(study.compare, compared, "source", scorers)
-    if any("release" in entry.rendered for entry in compared):
-        audit["delivered"] = _described(study.compare, compared, "release", scorers)
-    heldout = [entry for entry in compared if entry.half == "held-out"]
-    if heldout:
-        audit["before"] = _tested(study, heldout, "source", scorers)
+    pairs = [
+        PairAudit(study.model_copy(update={"compare": study.compare.of_pair(a, b)}), entries, cues)
+        for a, b in study.compare.pairs()
+    ]
+    if len(pairs) == 1:
+        return pairs[0].audit
+    return _several(study.compare, entries, pairs)
+
+
+class PairAudit:
+    """The audit of two conditions: what each cue's score is, and how far it tells them apart in every column."""
+
+    def __init__(self, study: Study, entries: Sequence[Entry], cues: Sequence[Cue]) -> None:
+        if study.compare is None:
+            raise TypeError("a study that compares nothing has no audit")
+        self.study = study
+        self.compare = study.compare
+        self.compared = compared_entries(study.compare, entries)
+        self.cues = [cue for cue in cues if cue.NAME in study.audited()]
+        self.heldout = [entry for entry in self.compared if entry.half == "held-out"]
         # What was fitted on labels proves nothing on the clips it was fitted on.
         learned = any(isinstance(step, Stage) and step.fits_on() == "labels" for step in study.chain)
-        after: Rendering = "evidence" if learned else "release"
-        if any(after in entry.rendered for entry in heldout):
-            audit["after"] = _tested(study, heldout, after, scorers)
-            audit["after_retrained"] = _retrained(study, heldout, after, scorers)
-    audit["looks"] = _looks(study.compare, compared, scorers)
-    is_b = observations_of(study.compare, compared).is_b
-    audit["correlation"] = correlations(_scores(compared, "source", scorers), is_b)
+        self.after: Rendering = "evidence" if learned else "release"
+
+    @cached_property
+    def parts(self) -> dict[str, tuple[Cue, ...]]:
+        """The cues behind each score: each cue, and all nuisance cues together."""
+        nuisance = tuple(cue for cue in self.cues if cue.KIND == "nuisance")
+        return {cue.NAME: (cue,) for cue in self.cues} | ({ALL: nuisance} if len(nuisance) > 1 else {})
+
+    @cached_property
+    def scorers(self) -> dict[str, Scorer]:
+        """What turns each clip into one number a cue.
+
+        With a split, a score may learn from its fit half alone: held-out clips that taught it would prove nothing.
+        """
+        split = any(entry.half is not None for entry in self.compared)
+        learning = [entry for entry in self.compared if entry.half == "fit"] if split else self.compared
+        values = [_values(entry, "source") for entry in learning]
+        observations = observations_of(self.compare, learning)
+        return {name: trained_scorer(cues, values, observations) for name, cues in self.parts.items()}
+
+    def definitions(self) -> dict[str, Any]:
+        """Return what a reader must know of each cue."""
+        found = {cue.NAME: _definition(cue) for cue in self.cues}
+        if ALL in self.parts:
+            found[ALL] = {**_ALL, "features": [{"name": cue.NAME} for cue in self.parts[ALL]]}
+        return found
+
+    @cached_property
+    def audit(self) -> dict[str, Any]:
+        """Every column of the audit."""
+        audit: dict[str, Any] = {
+            "column": self.compare.column,
+            "a": self.compare.a,
+            "b": self.compare.b,
+            "positive": self.compare.b,
+            "unit": self.compare.unit,
+            "cues": self.definitions(),
+            **dict.fromkeys(("sources", "before", "after", "after_retrained", "delivered")),
+        }
+        if not self.compared:
+            return audit
+        audit["features"] = _feature_aucs(self.compare, self.compared, self.cues)
+        audit["sources"] = _described(self.compare, self.compared, "source", self.scorers)
+        if any("release" in entry.rendered for entry in self.compared):
+            audit["delivered"] = _described(self.compare, self.compared, "release", self.scorers)
+        if self.heldout:
+            audit["before"] = _tested(self.study, self.heldout, "source", self.scorers)
+            if any(self.after in entry.rendered for entry in self.heldout):
+                audit["after"] = _tested(self.study, self.heldout, self.after, self.scorers)
+                audit["after_retrained"] = _retrained(self.study, self.heldout, self.after, self.scorers)
+        audit["looks"] = _looks(self.compare, self.compared, self.scorers)
+        is_b = observations_of(self.compare, self.compared).is_b
+        audit["correlation"] = correlations(_scores(self.compared, "source", self.scorers), is_b)
+        return audit
+
+
+def _several(compare_: Compare, entries: Sequence[Entry], pairs: Sequence[PairAudit]) -> dict[str, Any]:
+    """Return the audit of several conditions: the omnibus of every column, and the audit of each pair."""
+    audits = [pair.audit for pair in pairs]
+    audit: dict[str, Any] = {
+        "column": compare_.column,
+        "conditions": list(compare_.sides),
+        "reference": compare_.reference,
+        "unit": compare_.unit,
+        "cues": pairs[0].definitions(),
+        "pairs": audits,
+    }
+    for column in ("sources", "delivered"):
+        audit[column] = {name: widest(audits, column, name) for name in audit["cues"]} if audits[0][column] else None
+    held = [entry for entry in compared_entries(compare_, entries) if entry.half == "held-out"]
+    renderings: dict[str, Rendering] = {"before": "source", "after": pairs[0].after}
+    for column, rendering in renderings.items():
+        there = held and any(found[column] for found in audits)
+        audit[column] = _omnibus_column(compare_, held, pairs, column, rendering) if there else None
     return audit
+
+
+def _omnibus_column(
+    compare_: Compare, held: Sequence[Entry], pairs: Sequence[PairAudit], column: str, rendering: Rendering
+) -> dict[str, Any]:
+    """Return by cue the pair that stands out, the omnibus test over all pairs, and what it settles.
+
+    Each pair's own audit is told the p of its cues over all cues and pairs, as `p_over_pairs`.
+    """
+    places = {name: place for place, name in enumerate(compare_.sides)}
+    keys = [(places[pair.compare.sides[0]], places[pair.compare.sides[1]]) for pair in pairs]
+    known = observations_of(pairs[0].compare, held)
+    condition = np.array([places[entry.row.columns[compare_.column]] for entry in held], dtype=np.intp)
+    labels = Labels(condition, known.unit, known.cell, known.passage)
+    scores: dict[str, dict[tuple[int, int], Features]] = {}
+    for key, pair in zip(keys, pairs, strict=True):
+        for name, values in _scores(held, rendering, pair.scorers).items():
+            scores.setdefault(name, {})[key] = values
+    audits = [pair.audit for pair in pairs]
+    smallest = {name: smallest_over_pairs(audits, column, name) for name in scores}
+    settleable = {name: scores[name] for name, least in smallest.items() if least is not None and least <= SIGNIFICANT}
+    settings = pairs[0].study.audit
+    tested = omnibus(settleable, labels, draws=settings.draws, seed=settings.seed)
+    for name, found in tested.items():
+        for key, audit in zip(keys, audits, strict=True):
+            if (audit[column] or {}).get(name):
+                audit[column][name]["p_over_pairs"] = found.pairs_familywise[key]
+    return {name: over_pairs(audits, column, name, tested.get(name), smallest[name]) for name in scores}
 
 
 def compared_entries(compare_: Compare, entries: Sequence[Entry]) -> list[Entry]:
@@ -111,14 +200,12 @@ def compared_entries(compare_: Compare, entries: Sequence[Entry]) -> list[Entry]
     return [
         entry
         for entry in entries
-        if entry.failure is None
-        and entry.stimulus
-        and entry.row.columns.get(compare_.column) in (compare_.a, compare_.b)
+        if entry.failure is None and entry.stimulus and entry.row.columns.get(compare_.column) in compare_.sides
     ]
 
 
 def observations_of(compare_: Compare, entries: Sequence[Entry]) -> Observations:
-    """Return what the statistics must know of compared clips besides their scores.
+    """Return what the statistics must know of the clips of two conditions besides their scores.
 
     Where the table has no column of units, every clip is its own unit and only descriptions are made.
     """
@@ -127,14 +214,14 @@ def observations_of(compare_: Compare, entries: Sequence[Entry]) -> Observations
     cells = [tuple(row.get(name, "") for name in match) for row in columns]
     passages = [row.get("passage", "") for row in columns]
     return Observations(
-        is_b=np.array([row.get(compare_.column) == compare_.b for row in columns]),
+        is_b=np.array([row.get(compare_.column) == compare_.sides[1] for row in columns]),
         unit=tuple(
             row.get(compare_.unit) or f"(clip {entry.row.file_name})"
             for row, entry in zip(columns, entries, strict=True)
         ),
         cell=tuple("|".join(cell) if all(cell) else None for cell in cells) if match else None,
         passage=tuple(passages) if all(passages) else None,
-        names=(compare_.a, compare_.b),
+        names=(compare_.sides[0], compare_.sides[1]),
         unit_name="speaker" if compare_.unit == "speaker" else f"{compare_.unit} unit",
     )
 
@@ -144,7 +231,7 @@ def fit_intervals(study: Study, entries: Sequence[Entry], chain: Chain) -> dict[
 
     The interval over units says what a correction fitted on these clips may have left.
     """
-    if study.compare is None:
+    if study.compare is None or len(study.compare.sides) > 2:
         return {}
     compared = compared_entries(study.compare, entries)
     cues = {cue.NAME: cue for cue in study.cues() if len(cue.FEATURES) == 1}
@@ -172,7 +259,7 @@ def stability(
         by: the column that the split keeps whole.
     """
     clips = [(item.row.columns[by], item.row.columns[compare_.column]) for item in measured]
-    is_b = np.array([condition == compare_.b for _, condition in clips])
+    is_b = np.array([condition == compare_.sides[1] for _, condition in clips])
     aucs = []
     for seed in range(STABILITY_SPLITS):
         halves = draw_split(clips, share=1 - heldout.share, seed=seed, group_name=by).halves

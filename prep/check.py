@@ -6,6 +6,7 @@ named here, and a run sets it aside by name.
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
@@ -69,6 +70,19 @@ def checked(path: Path) -> Plan:
         loaded = load_study(path)
     except ConfigError as error:
         raise ConfigError([*error.problems, *_table_problems(path)]) from None
+    return plan_of(loaded, path.parent)
+
+
+def plan_of(loaded: LoadedStudy, started_from: Path) -> Plan:
+    """Return the plan of a study that can be run.
+
+    Args:
+        loaded: the study.
+        started_from: the folder that messages name files from.
+
+    Raises:
+        ConfigError: every problem that stops a run, at once.
+    """
     reading = _read_rows(loaded)
     reading = check_rows(reading, _needed_columns(loaded))
     if reading.rows:
@@ -84,7 +98,7 @@ def checked(path: Path) -> Plan:
     chain = Chain.of(loaded.study.chain)
     split, by, split_notices = _split(loaded, rows)
     # A notice goes into the record, which may not depend on where prep was started.
-    way = "" if path.parent == Path() else f"{path.parent}/"
+    way = "" if started_from == Path() else f"{started_from}/"
     notices = [
         replace(notice, where=notice.where.removeprefix(way))
         for notice in (*reading.notices, *_notices(loaded, rows, headers), *split_notices)
@@ -156,7 +170,7 @@ def _needed_columns(loaded: LoadedStudy) -> list[str]:
 
 def _compared(loaded: LoadedStudy, row: Row) -> bool:
     compare = loaded.study.compare
-    return compare is not None and row.role == "stimulus" and row.columns.get(compare.column) in (compare.a, compare.b)
+    return compare is not None and row.role == "stimulus" and row.columns.get(compare.column) in compare.sides
 
 
 def _column_problems(loaded: LoadedStudy, rows: Sequence[Row]) -> Iterator[Problem]:
@@ -165,8 +179,14 @@ def _column_problems(loaded: LoadedStudy, rows: Sequence[Row]) -> Iterator[Probl
     columns = list(dict.fromkeys(name for row in rows for name in row.columns))
     if study.compare is not None:
         compare = study.compare
+        places: list[Place] = (
+            [("compare", "conditions", index) for index in range(len(compare.conditions))]
+            if compare.conditions
+            else [("compare", "a"), ("compare", "b")]
+        )
+        named = compare.conditions or compare.sides
         selections: list[tuple[Place, dict[str, str | list[str]]]] = [
-            (("compare", side), {compare.column: getattr(compare, side)}) for side in ("a", "b")
+            (place, {compare.column: name}) for place, name in zip(places, named, strict=True)
         ]
         for name in compare.match:
             if name not in columns:
@@ -274,28 +294,33 @@ def _notices(loaded: LoadedStudy, rows: Sequence[Row], headers: dict[str, audio.
         return
     sides = _by_condition(rows, compare.column, headers)
     for condition, held in sides.items():
-        if condition not in (compare.a, compare.b):
+        if condition not in compare.sides:
             what = f"{len(held)} clips with {compare.column} {condition or '(empty)'} are delivered but not compared"
             yield Problem(document.where(("compare",)), what)
-    a, b = (sides.get(side, []) for side in (compare.a, compare.b))
-    cells = [{tuple(row.columns.get(name, "") for name in compare.match) for row in side} for side in (a, b)]
-    for condition, held, other in ((compare.a, a, cells[1]), (compare.b, b, cells[0])):
-        alone = [row for row in held if tuple(row.columns.get(name, "") for name in compare.match) not in other]
+    compared = {name: sides.get(name, []) for name in compare.sides}
+    cells = {name: {_cell(row, compare.match) for row in held} for name, held in compared.items()}
+    for condition, held in compared.items():
+        others = set().union(*(found for name, found in cells.items() if name != condition))
+        alone = [row for row in held if _cell(row, compare.match) not in others]
         if compare.match and alone:
             what = f"{len(alone)} of {len(held)} clips of {condition} have no match, as {alone[0].file_name}"
             yield Problem(
                 document.where(("compare", "match")), what, "a correction is then fitted on all clips, unmatched"
             )
-    rates = [sorted(headers[row.file_name].rate for row in side) for side in (a, b)]
-    if all(rates) and (rates[0][-1] < rates[1][0] or rates[1][-1] < rates[0][0]):
-        told = " and ".join(
-            f"{name} {held[0]} to {held[-1]} Hz" for name, held in zip((compare.a, compare.b), rates, strict=True)
-        )
-        what = (
-            f"the sources' rates tell the conditions apart ({told}); conversion to one rate does not undo the bandwidth"
-        )
-        yield Problem(document.where(("clips",)), what, "bring sources of one rate, or say so in the paper")
+    rates = {name: sorted(headers[row.file_name].rate for row in held) for name, held in compared.items() if held}
+    for one, other in itertools.combinations(rates, 2):
+        if rates[one][-1] < rates[other][0] or rates[other][-1] < rates[one][0]:
+            told = " and ".join(f"{name} {rates[name][0]} to {rates[name][-1]} Hz" for name in (one, other))
+            what = (
+                f"the sources' rates tell the conditions apart ({told}); conversion to one rate does not undo the "
+                "bandwidth"
+            )
+            yield Problem(document.where(("clips",)), what, "bring sources of one rate, or say so in the paper")
     yield from _copied_format_notices(loaded, sides, headers)
+
+
+def _cell(row: Row, match: Sequence[str]) -> tuple[str, ...]:
+    return tuple(row.columns.get(name, "") for name in match)
 
 
 def _copied_format_notices(

@@ -153,7 +153,7 @@ class Contrast:
             total=float(step @ step),
             mass=size,
             freedom=size - 1,
-            within=_variance_within(steps, unit),
+            within=variance_within(steps, unit),
             scale=0.5,  # a difference of two clips has twice a clip's variance
         )
 
@@ -175,7 +175,7 @@ class Contrast:
             total=float(level @ level),
             mass=block.n_a * block.n_b / size,
             freedom=size - 2,
-            within=_variance_within(values, unit),
+            within=variance_within(values, unit),
             scale=1.0,
         )
 
@@ -184,7 +184,7 @@ class Contrast:
         clips = self.design.clips_of(block.units)
         values, unit = self.values[clips], self.design.unit[clips]
         if block.linked and self.design.observations.passage is not None:
-            values = values - _passage_effects(values, unit, [self.design.observations.passage[i] for i in clips])
+            values = values - passage_effects(values, unit, [self.design.observations.passage[i] for i in clips])
         return values, unit
 
     def _cell_aucs(self, cells: Sequence[Cell]) -> Floats:
@@ -235,7 +235,7 @@ def _mean_of_units(values: Floats, unit: Ints, units: Ints) -> Floats:
     return np.asarray(np.bincount(place, values, units.size) / np.bincount(place, minlength=units.size))
 
 
-def _variance_within(values: Floats, unit: Ints) -> float:
+def variance_within(values: Floats, unit: Ints) -> float:
     """Return the pooled variance of values inside units; 0 where every unit has one."""
     _, place = np.unique(unit, return_inverse=True)
     counts = np.bincount(place)
@@ -256,7 +256,7 @@ def _placements(values: Floats, unit: Ints, units: Ints) -> Floats:
     return _mean_of_units((below + up_to) / 2.0, unit, units)
 
 
-def _passage_effects(values: Floats, unit: Ints, passages: Sequence[str]) -> Floats:
+def passage_effects(values: Floats, unit: Ints, passages: Sequence[str]) -> Floats:
     """Return the effect of each value's passage in the least-squares fit value = unit + passage.
 
     Where all units read all passages these are the passage means, up to a constant. Blind to conditions.

@@ -37,13 +37,17 @@ class Cue(Step):
 
     KIND: `nuisance` (the recording chain), `voice` (perhaps the very thing judged) or `file`.
     FEATURES: the numbers `measure` returns, in order. MEANING: one line for a reader.
-    SOURCE: the paper or standard that defines it.
+    SOURCE: the paper or standard that defines it. LIMITS: what it forbids as a screen where the config says
+    nothing, as {"max_music_probability": 0.5}: `max_` or `min_` before a feature's name.
+    MODELS: names in `prep.models` of what it needs; a cue with any is audited only where the config names it.
     """
 
     KIND: ClassVar[Kind] = "nuisance"
     FEATURES: ClassVar[tuple[Feature, ...]] = ()
     MEANING: ClassVar[str] = ""
     SOURCE: ClassVar[str] = ""
+    LIMITS: ClassVar[dict[str, float]] = {}
+    MODELS: ClassVar[tuple[str, ...]] = ()
 
     def measure(self, clip: Clip) -> dict[str, float]:
         """Return each feature by name. Pure.
@@ -66,3 +70,15 @@ class Cue(Step):
         For what a treatment leaves no measurable trace of. `measure` then says what untreated sound has.
         """
         return None
+
+    def from_text(self, clip: Clip, text: str) -> dict[str, float] | None:  # noqa: ARG002
+        """Return the features of a clip that should speak this text (the table's `text`); None: the text is no matter.
+
+        Raises:
+            ClipError: as `measure`.
+        """
+        return None
+
+    def evidence(self, clip: Clip) -> Notes:  # noqa: ARG002
+        """Return what a reader of a rejection should see beside the numbers, as the words that were heard."""
+        return {}

@@ -222,7 +222,7 @@ class Design:
     @cached_property
     def blocks(self) -> tuple[Block, ...]:
         """Blocks of exchangeable nested units that hold both conditions."""
-        groups = [self._block(units, linked=True) for units in self._linked_units()]
+        groups = [self._block(units, linked=True) for units in self._linked()]
         linked = [block for block in groups if block.n_a and block.n_b]
         others = [unit for block in groups if not (block.n_a and block.n_b) for unit in block.units.tolist()]
         last = self._block(np.array(sorted(others), dtype=np.intp), linked=False)
@@ -232,16 +232,26 @@ class Design:
         n_b = int((self.clips_b[units] > 0).sum())
         return Block(units, units.size - n_b, n_b, linked)
 
-    def _linked_units(self) -> list[Ints]:
-        """Return the nested units in groups that shared passages link; each alone where none is known."""
-        group = {unit: {unit} for unit in self.nested.tolist()}
-        readers: dict[str, int] = {}
-        for unit, passage in zip(self.unit.tolist(), self.observations.passage or (), strict=False):
-            if unit in group:
-                joined = group[unit] | group[readers.setdefault(passage, unit)]
-                group.update(dict.fromkeys(joined, joined))
-        return [np.array(sorted(units)) for units in {min(units): units for units in group.values()}.values()]
+    def _linked(self) -> list[Ints]:
+        return linked_units(self.nested.tolist(), self.unit, self.observations.passage)
 
     def clips_of(self, units: ArrayLike) -> Ints:
         """Return the positions of the clips of these units."""
         return np.flatnonzero(np.isin(self.unit, units))
+
+
+def linked_units(units: Sequence[int], unit: Ints, passage: Sequence[str] | None) -> list[Ints]:
+    """Return units in groups that shared passages link; each alone where no passage is known.
+
+    Args:
+        units: those that are grouped.
+        unit: (n,) the unit of each clip.
+        passage: n names of the text; None where it is not known.
+    """
+    group = {one: {one} for one in units}
+    readers: dict[str, int] = {}
+    for one, text in zip(unit.tolist(), passage or (), strict=False):
+        if one in group:
+            joined = group[one] | group[readers.setdefault(text, one)]
+            group.update(dict.fromkeys(joined, joined))
+    return [np.array(sorted(held)) for held in {min(held): held for held in group.values()}.values()]

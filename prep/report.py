@@ -236,6 +236,57 @@ def _cues(record: Record) -> str:
     audit = record["audit"]
     if audit is None:
         return "## Cues\n\nNo two conditions are compared, so nothing is audited."
+    limits = _limit_lines(record)
+    if "pairs" not in audit:
+        return "\n\n".join(part for part in ("## Cues", _cue_table(audit, limits)) if part)
+    parts = ["## Cues", _omnibus(audit), *limits]
+    for pair in audit["pairs"]:
+        parts += [f"### {pair['a']} and {pair['b']}", _cue_table(pair, ())]
+    return "\n\n".join(parts)
+
+
+def _omnibus(audit: Mapping[str, Any]) -> str:
+    """Tell of each cue which pair of several conditions it tells apart best, and what that settles."""
+    rows = []
+    for name in audit["cues"]:
+        before, after, delivered = (
+            (audit[column] or {}).get(name) or {} for column in ("before", "after", "delivered")
+        )
+        rows.append(
+            (
+                name,
+                _pair_figure(before),
+                _pair_figure(after),
+                _p(after.get("p")),
+                _p(after.get("p_familywise")),
+                _pair_figure(delivered),
+                after.get("verdict", "descriptive only"),
+            )
+        )
+    smallest = [item["smallest_p"] for item in (audit["after"] or {}).values() if item["smallest_p"] is not None]
+    able = f" The smallest p these units can give is {max(smallest):.3g}." if smallest else ""
+    reference = f" {audit['reference']} is the reference, the first of its pairs." if audit["reference"] else ""
+    text = (
+        f"{len(audit['conditions'])} conditions ({', '.join(audit['conditions'])}) make {len(audit['pairs'])} pairs."
+        f"{reference} Of each cue the pair that it tells apart best is named, with the AUC that the second exceeds the "
+        "first. p is over all pairs of a cue, by exchanging labels among all conditions at once; *familywise* is over "
+        f"all cues and pairs.{able} *Before* and *after* are over held-out clips.\n\n"
+    )
+    return text + _table(("cue", "before", "after", "p", "p familywise", "delivered", "verdict"), rows)
+
+
+def _pair_figure(found: Mapping[str, Any]) -> str:
+    return f"{_figure(found['auc'])} ({found['pair'][0]}, {found['pair'][1]})" if found.get("pair") else "-"
+
+
+def _audits(record: Record) -> list[Mapping[str, Any]]:
+    """Return the audit of each pair of conditions."""
+    audit = record["audit"]
+    return [] if audit is None else audit.get("pairs", [audit])
+
+
+def _cue_table(audit: Mapping[str, Any], limits: Iterable[str]) -> str:
+    """Tell how far every cue tells two conditions apart."""
     rows = []
     for name in audit["cues"]:
         found = {
@@ -267,7 +318,6 @@ def _cues(record: Record) -> str:
         "verdict",
     )
     parts = [
-        "## Cues",
         _attainable(audit),
         (
             f"AUC is the probability that a clip of {audit['b']} has the higher value than one of {audit['a']}. "
@@ -276,7 +326,8 @@ def _cues(record: Record) -> str:
             "clips. p and interval belong to *after*. *Not settled* is no pass: it says that these clips cannot tell."
         ),
         _table(head, rows),
-        *_limit_lines(record),
+        *limits,
+        *_meetings(audit),
         *_score_notes(audit),
         *_correlated(audit),
         *_common_warnings(audit),
@@ -289,12 +340,39 @@ def _cues(record: Record) -> str:
     return "\n\n".join(part for part in parts if part)
 
 
+def _meetings(audit: Mapping[str, Any]) -> Iterable[str]:
+    """Say of each cue that differs otherwise within pairs than over the set which listeners would meet which figure."""
+    found = audit["delivered"] or audit["sources"] or {}
+    differing = [
+        f"{name} ({_figure(item['auc_matched'])} within pairs, {_figure(item['auc'])} over the set)"
+        for name, item in found.items()
+        if item["auc_matched"] is not None
+        and item["auc"] is not None
+        and abs(item["auc_matched"] - item["auc"]) >= NOTABLE_CHANGE
+    ]
+    if differing:
+        yield (
+            "Listeners who hear matched clips side by side meet the figure within pairs; those who judge single clips, "
+            f"one after another, meet the figure over the set. They differ for {', '.join(differing)}."
+        )
+
+
 def _looks(record: Record) -> str:
     """Tell where each cue comes from: its AUC after every stage, and which stage removed or created it."""
-    looks = (record["audit"] or {}).get("looks")
-    if not looks:
+    shown = [_look(audit, titled=len(_audits(record)) > 1) for audit in _audits(record) if audit.get("looks")]
+    if not shown:
         return ""
-    audit = record["audit"]
+    text = (
+        "## Where cues come from\n\n"
+        "AUC over all compared clips, descriptive, through the released corrections. *Null pass* "
+        "sends the clips that a one-sided stage passes by through it as well, for comparison only."
+    )
+    return "\n\n".join((text, *shown))
+
+
+def _look(audit: Mapping[str, Any], *, titled: bool) -> str:
+    """Tell the AUC of each cue of two conditions after every stage."""
+    looks = audit["looks"]
     rows = [
         (
             name,
@@ -303,12 +381,8 @@ def _looks(record: Record) -> str:
         )
         for name in audit["cues"]
     ]
-    text = (
-        "## Where cues come from\n\n"
-        "AUC over all compared clips, descriptive, through the released corrections. *Null pass* "
-        "sends the clips that a one-sided stage passes by through it as well, for comparison only.\n\n"
-    )
-    return text + _table(("cue", "sources", *looks), rows) + "".join(f"\n\n{line}" for line in _origins(audit))
+    title = f"### {audit['a']} and {audit['b']}\n\n" if titled else ""
+    return title + _table(("cue", "sources", *looks), rows) + "".join(f"\n\n{line}" for line in _origins(audit))
 
 
 def _origins(audit: Mapping[str, Any]) -> Iterable[str]:
@@ -455,6 +529,9 @@ def _audit_sentences(record: Record) -> Iterable[str]:
     audit = record["audit"]
     if audit is None or not audit["after"]:
         return
+    if "pairs" in audit:
+        yield from _omnibus_sentences(audit)
+        return
     tested = [item for item in audit["after"].values() if item["smallest_p"] is not None]
     if tested:
         most = max(tested, key=lambda item: item["smallest_p"])
@@ -475,6 +552,19 @@ def _audit_sentences(record: Record) -> Iterable[str]:
     others = [text for text, name in zip(others, audit["after"], strict=True) if name not in corrected]
     if others:
         yield f"The same figure after preparation for what was not corrected: {', '.join(others)}."
+
+
+def _omnibus_sentences(audit: Mapping[str, Any]) -> Iterable[str]:
+    """Tell what held-out clips say of several conditions."""
+    conditions, pairs = len(audit["conditions"]), len(audit["pairs"])
+    smallest = [item["smallest_p"] for item in audit["after"].values() if item["smallest_p"] is not None]
+    able = f"; no p below {max(smallest):.3g} was possible" if smallest else ""
+    yield (
+        f"{conditions} conditions were compared in all {pairs} pairs on held-out clips, by permutation of whole "
+        f"{audit['unit']} units among all conditions{able}."
+    )
+    found = [f"{name} {_pair_figure(item)} ({_verdict(item)})" for name, item in audit["after"].items()]
+    yield f"The widest pair of each cue after preparation, with the area under the ROC curve: {', '.join(found)}."
 
 
 def _verdict(tested: Mapping[str, Any]) -> str:

@@ -2,30 +2,36 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections import Counter
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from threadpoolctl import threadpool_limits
 
 from prep.audit import audit_columns, fit_intervals, stability
-from prep.check import Plan, checked, plan_summary, split_record
+from prep.check import Plan, checked, plan_of, plan_summary, split_record
+from prep.errors import ConfigError
 from prep.limits import ALL, judged, parse_limit
 from prep.passes import Branch, Entry, Runner, branches_of
 from prep.publish import publish, study_secret
 from prep.record import clip_record, json_bytes, key_csv, manifest_csv, this_platform, versions
 from prep.report import methods_md, report_md, stimuli_csv
 from prep.store import Store, digest
+from prep.unconfigured import study_of
+from prep.verify import verify_output
 from prep.workers import available_cores, local_workers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from pathlib import Path
 
     from prep.progress import Progress
+    from prep.unconfigured import Place
 
 
 @dataclass(frozen=True)
@@ -93,7 +99,36 @@ def audit_study(config: Path, progress: Progress, *, workers: int | None = None,
     Raises:
         ConfigError, RefusedError, NothingUsableError: as `run_study`.
     """
-    plan = checked(config)
+    return _audited(checked(config), progress, workers, fail_if)
+
+
+def audit_place(place: Place, progress: Progress, *, workers: int | None = None, fail_if: Sequence[str] = ()) -> Done:
+    """Return the audit of clips as they lie, without a config; nothing is written.
+
+    Raises:
+        ConfigError, RefusedError, NothingUsableError: as `run_study`.
+    """
+    with TemporaryDirectory(prefix="prep-audit-") as scratch:
+        plan = plan_of(study_of(place, Path(scratch)), place.path.parent)
+        return _audited(plan, progress, workers, fail_if)
+
+
+def audit_run(output: Path, fail_if: Sequence[str] = ()) -> Done:
+    """Return what the latest run of an output folder proved, once its files are found to be as it left them.
+
+    Raises:
+        ConfigError: there is no run, or a file is not as recorded.
+    """
+    found = verify_output(output)
+    if found.problems:
+        raise ConfigError(found.problems)
+    record = json.loads((output / "run.json").read_text(encoding="utf-8"))
+    cues = (record["audit"] or {}).get("cues", {})
+    limits = [parse_limit(text, cues) for text in (*(limit["limit"] for limit in record["limits"]), *fail_if)]
+    return Done(record | {"limits": judged(limits, record["audit"])}, output)
+
+
+def _audited(plan: Plan, progress: Progress, workers: int | None, fail_if: Sequence[str]) -> Done:
     _check_limits(plan, fail_if)
     _tell(plan, progress)
     with _treated(plan, progress, workers) as (runner, branches):
@@ -167,9 +202,9 @@ def _record(
 def _stability(plan: Plan, runner: Runner, release: Branch) -> dict[str, Any]:
     """Return, by stage that corrects a cue, how far the held-out AUC moves over other splits."""
     study = plan.loaded.study
-    if study.compare is None or plan.split is None or study.heldout.release != "all":
+    if study.compare is None or len(study.compare.sides) > 2 or plan.split is None or study.heldout.release != "all":
         return {}
-    pair = (study.compare.a, study.compare.b)
+    pair = study.compare.sides
     found = {}
     for place, stage in enumerate(plan.chain.stages):
         if stage.CORRECTS:

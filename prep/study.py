@@ -5,10 +5,11 @@ The words are those of the YAML file. Relative paths are relative to the file th
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
@@ -72,13 +73,51 @@ class Clips(Section):
 
 
 class Compare(Section):
-    """Which two conditions the study compares, and what pairs and groups their clips."""
+    """Which conditions the study compares, and what pairs and groups their clips: `a` and `b`, or `conditions`."""
 
     column: str = Field(default="condition", description="column that holds the condition")
-    a: str = Field(description="the first condition; the AUC is the chance that b is above a")
-    b: str = Field(description="the second condition")
+    a: str | None = Field(default=None, description="the first condition; the AUC is the chance that b is above a")
+    b: str | None = Field(default=None, description="the second condition")
+    conditions: list[str] = Field(
+        default=[], description="several conditions, in place of a and b: every pair of them is compared"
+    )
+    reference: str | None = Field(
+        default=None, description="the one of the conditions that the others are held against; it is a of its pairs"
+    )
     match: list[str] = Field(default=[], description="columns that pair clips of a and b, as [speaker, passage]")
     unit: str = Field(default="speaker", description="coarsest column within which the recording chain is constant")
+
+    @model_validator(mode="after")
+    def _sides(self) -> Self:
+        """Refuse what names no two conditions.
+
+        Raises:
+            ValueError: a and b, or conditions, are missing, doubled or the same.
+        """
+        if bool(self.conditions) == (self.a is not None or self.b is not None):
+            raise ValueError("names no two conditions; give a and b, or a list of conditions, and not both")
+        if not self.conditions and (self.a is None or self.b is None):
+            raise ValueError(f"{'b' if self.b is None else 'a'} is missing; give both a and b, or a list of conditions")
+        if len(self.sides) < 2 or len(set(self.sides)) < len(self.sides):
+            raise ValueError("a condition is compared with itself; name two or more that differ")
+        if self.reference is not None and self.reference not in self.sides:
+            raise ValueError(f"the reference {self.reference} is none of the conditions; name one of them")
+        return self
+
+    @property
+    def sides(self) -> tuple[str, ...]:
+        """The conditions, the reference first."""
+        if not self.conditions:
+            return (self.a or "", self.b or "")
+        return tuple(sorted(self.conditions, key=lambda name: name != self.reference))
+
+    def pairs(self) -> list[tuple[str, str]]:
+        """Return every pair (a, b) of the conditions."""
+        return list(itertools.combinations(self.sides, 2))
+
+    def of_pair(self, a: str, b: str) -> Compare:
+        """Return the comparison of two of the conditions alone."""
+        return Compare(column=self.column, a=a, b=b, match=self.match, unit=self.unit)
 
 
 class Heldout(Section):
@@ -96,7 +135,9 @@ class Heldout(Section):
 class Audit(Section):
     """Which cues are audited, and how."""
 
-    cues: Literal["all"] | list[str] = Field(default="all", description="all, or the names of cues")
+    cues: Literal["all"] | list[str] = Field(
+        default="all", description="all (but those that need a model), or the names of cues"
+    )
     equivalence_auc: float = Field(
         default=0.15,
         gt=0,
@@ -140,8 +181,9 @@ class Study(Section):
     cache: PathText = Field(default=".prep-cache", description="folder of kept results; no effect on results")
 
     def audited(self) -> list[str]:
-        """Return the names of the audited cues."""
-        return list(cue_classes()) if self.audit.cues == "all" else self.audit.cues
+        """Return the names of the audited cues: all are those that need no model, which everyone has."""
+        known = cue_classes()
+        return [name for name in known if not known[name].MODELS] if self.audit.cues == "all" else self.audit.cues
 
     def cues(self) -> tuple[Cue, ...]:
         """Return the audited cues, set up for this study."""
@@ -177,7 +219,19 @@ def load_study(path: Path) -> LoadedStudy:
     Raises:
         ConfigError: every problem of the config, with file and line.
     """
-    document = read_document(path)
+    return study_from(read_document(path), path.parent)
+
+
+def study_from(document: Document, folder: Path) -> LoadedStudy:
+    """Return the study of a document.
+
+    Args:
+        document: the config's values.
+        folder: that the config's paths are relative to.
+
+    Raises:
+        ConfigError: every problem of the config, with file and line.
+    """
     problems: list[Problem] = []
     values = dict(document.values)
     study_wide = _study_wide_of(values)
@@ -192,7 +246,7 @@ def load_study(path: Path) -> LoadedStudy:
     problems += _limit_problems(study, document)
     if problems:
         raise ConfigError(_in_line_order(problems))
-    return LoadedStudy(study, document, path.parent)
+    return LoadedStudy(study, document, folder)
 
 
 def study_schema() -> dict[str, Any]:
@@ -331,8 +385,6 @@ def _clips_problems(study: Study, document: Document) -> Iterator[Problem]:
         yield Problem(at, "pattern and regex go with folder, not with table", "take them out")
     if clips.folder is not None and clips.columns:
         yield Problem(document.where(("clips", "columns")), "columns goes with table", "name the fields in the pattern")
-    if study.compare and study.compare.a == study.compare.b:
-        yield Problem(document.where(("compare",)), "a and b are the same condition", "name two")
 
 
 def _cue_problems(study: Study, document: Document) -> Iterator[Problem]:

@@ -84,7 +84,7 @@ outptu: out
         (GOOD.replace("table: clips.csv", "columns: {speaker: spk}"), "give either table or folder"),
         (GOOD + "audit: {cues: [tiltt]}\n", "tiltt: no such cue; did you mean tilt?"),
         (GOOD + "tilt_band_hz: [200, 300]\n", "holds 3 third octaves"),
-        (GOOD.replace("b: synthetic", "b: human"), "a and b are the same condition"),
+        (GOOD.replace("b: synthetic", "b: human"), "a condition is compared with itself"),
         (
             GOOD.replace("{target_lufs: -26}", "{target_lufs: -26, only: {condition: human}}"),
             "one gain for the whole set",

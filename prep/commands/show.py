@@ -165,20 +165,31 @@ def _show_cues(record: Mapping[str, Any]) -> None:
     for name in audit["cues"]:
         found = [(audit[column] or {}).get(name, {}) for column in ("before", "after", "delivered")]
         after = found[1]
-        figures = [_number(column.get("auc")) for column in found]
+        figures = [_number(column.get("auc")) + _pair_of(column) for column in found]
         rows.append((name, *figures, _number(after.get("p_familywise")), after.get("verdict", "descriptive only")))
-    _print(f"AUC of each cue, {audit['b']} above {audit['a']} (0.5 is chance); before and after are on held-out clips")
+    what = (
+        f"AUC of each cue, {audit['b']} above {audit['a']} (0.5 is chance)"
+        if "pairs" not in audit
+        else "AUC of each cue for the pair of conditions that it tells apart best, the second above the first"
+    )
+    _print(f"{what}; before and after are on held-out clips")
     _table(("cue", "before", "after", "delivered", "p familywise", "verdict"), rows)
     tested = [item for item in (audit["after"] or {}).values() if item["smallest_p"] is not None]
     if tested:
         most = max(tested, key=lambda item: item["smallest_p"])
+        held = f"{most['units_a']} and {most['units_b']} units" if "units_a" in most else "whole units"
         _print(
-            f"held out: {most['units_a']} and {most['units_b']} units ({audit['unit']}); "
+            f"held out: {held} ({audit['unit']}); "
             f"the smallest p they can give is {most['smallest_p']:.3g}"
             + ("" if most["smallest_p"] <= 0.05 else ", too few to settle anything")
         )
     else:
         _print("nothing is tested: the table names no units, or there is no held-out half")
+
+
+def _pair_of(found: Mapping[str, Any]) -> str:
+    """Return the pair of conditions that a figure is for, where there are several."""
+    return f" {found['pair'][0]}/{found['pair'][1]}" if found.get("pair") else ""
 
 
 def _parameters(parameters: Mapping[str, Any]) -> str:
