@@ -72,7 +72,11 @@ def order_problems(steps: Sequence[Step]) -> list[tuple[int | None, str, str]]:
         for index, step in enumerate(steps)
         if isinstance(step, Stage) and step.LEVEL and step.with_margin(0.0) is None and step.only
     ]
-    if encoders and steps[encoders[-1]].model_dump().get("codec") == "copy" and len(steps) > 1:
+    if (
+        encoders
+        and steps[encoders[-1]].model_dump().get("codec") == "copy"
+        and any(isinstance(step, Stage) and step.alters() for step in steps)
+    ):
         problems.append(
             (
                 encoders[-1],
@@ -80,9 +84,23 @@ def order_problems(steps: Sequence[Step]) -> list[tuple[int | None, str, str]]:
                 "choose another codec",
             )
         )
+    fitted = next((index for index, step in enumerate(steps) if isinstance(step, Stage) and _fits(step)), len(steps))
+    problems += [
+        (
+            index,
+            f"{step.NAME} after {steps[fitted].NAME}: what was fitted has learned from clips that it turns down",
+            "move it before every step that is fitted",
+        )
+        for index, step in enumerate(steps)
+        if isinstance(step, Stage) and step.SCREENS and index > fitted
+    ]
     seen: dict[str, int] = {}
     for index, step in enumerate(steps):
-        if isinstance(step, Stage) and step.NAME in seen and step.fits_on() != "nothing":
+        if isinstance(step, Stage) and step.NAME in seen and (_fits(step) or step.SCREENS):
             problems.append((index, f"{step.NAME} is there twice", "keep one: the second would undo the first"))
         seen.setdefault(step.NAME, index)
     return problems
+
+
+def _fits(stage: AnyStage) -> bool:
+    return stage.fits_on() != "nothing"

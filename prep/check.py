@@ -21,7 +21,9 @@ from prep.chain import Chain
 from prep.document import did_you_mean, read_document
 from prep.errors import AudioError, ConfigError, Problem
 from prep.folder import read_folder
+from prep.models import ModelMissingError, check_models
 from prep.rows import check_rows
+from prep.slots import slot_problems, slots_of
 from prep.spectrum import highest_tilt_band_hz
 from prep.split import Split, draw_split, read_split
 from prep.stage import Encoder, Stage
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from prep.document import Place
+    from prep.slots import Slot
     from prep.study import Study
 
 
@@ -45,6 +48,7 @@ class Plan:
     split: Split | None
     split_by: str
     headers: dict[str, audio.Header] = field(repr=False)
+    slots: list[Slot] = field(default_factory=list, repr=False)
     clip_problems: list[Problem] = field(default_factory=list)
     notices: list[Problem] = field(default_factory=list)
 
@@ -86,7 +90,14 @@ def plan_of(loaded: LoadedStudy, started_from: Path) -> Plan:
     reading = _read_rows(loaded)
     reading = check_rows(reading, _needed_columns(loaded))
     if reading.rows:
-        reading = reading.plus((*_column_problems(loaded, reading.rows), *_place_problems(loaded, reading.rows)))
+        reading = reading.plus(
+            (
+                *_column_problems(loaded, reading.rows),
+                *_place_problems(loaded, reading.rows),
+                *_slot_problems(loaded, reading.rows),
+                *_model_problems(loaded),
+            )
+        )
     if reading.problems:
         # A file that is left out is often the one that another row misses.
         raise ConfigError((*reading.problems, *reading.notices))
@@ -103,7 +114,8 @@ def plan_of(loaded: LoadedStudy, started_from: Path) -> Plan:
         replace(notice, where=notice.where.removeprefix(way))
         for notice in (*reading.notices, *_notices(loaded, rows, headers), *split_notices)
     ]
-    return Plan(loaded, rows, chain, split, by, headers, clip_problems, notices)
+    slots = slots_of(rows, loaded.study.slots.by)
+    return Plan(loaded, rows, chain, split, by, headers, slots, clip_problems, notices)
 
 
 def plan_summary(plan: Plan) -> dict[str, Any]:
@@ -115,6 +127,7 @@ def plan_summary(plan: Plan) -> dict[str, Any]:
         "study": study.study,
         "clips": len(plan.rows),
         "clips_by_condition": dict(sorted(Counter(row.columns.get(column, "") for row in stimuli).items())),
+        "slots": len(plan.slots),
         "clips_by_role": dict(sorted(Counter(row.role for row in plan.rows).items())),
         "rates_by_condition": {
             condition: dict(sorted(Counter(plan.headers[row.file_name].rate for row in held).items()))
@@ -242,6 +255,26 @@ def _place_problems(loaded: LoadedStudy, rows: Sequence[Row]) -> Iterator[Proble
     if cache == output or output in cache.parents:
         what = "the cache lies in the output folder"
         yield Problem(loaded.document.where(("cache",)), what, "name a folder beside it: the cache is not for others")
+
+
+def _slot_problems(loaded: LoadedStudy, rows: Sequence[Row]) -> Iterator[Problem]:
+    """Yield what is wrong with the slots: columns that are not there, and candidates of several conditions."""
+    columns = list(dict.fromkeys(name for row in rows for name in row.columns))
+    by, where = loaded.study.slots.by, loaded.document.where(("slots", "by"))
+    missing = [name for name in by if name not in columns]
+    if missing:
+        yield from (_no_column(where, name, columns) for name in missing)
+        return
+    compare = loaded.study.compare
+    yield from slot_problems(rows, slots_of(rows, by), compare.column if compare else None, where)
+
+
+def _model_problems(loaded: LoadedStudy) -> Iterator[Problem]:
+    """Yield each model that the study needs and that is not here."""
+    try:
+        check_models(loaded.study.models())
+    except ModelMissingError as error:
+        yield from (Problem(loaded.document.where(()), line) for line in str(error).splitlines())
 
 
 def _headers(rows: Sequence[Row]) -> tuple[dict[str, audio.Header], list[Problem]]:

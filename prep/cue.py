@@ -40,6 +40,7 @@ class Cue(Step):
     SOURCE: the paper or standard that defines it. LIMITS: what it forbids as a screen where the config says
     nothing, as {"max_music_probability": 0.5}: `max_` or `min_` before a feature's name.
     MODELS: names in `prep.models` of what it needs; a cue with any is audited only where the config names it.
+    CUT: the feature, in seconds, that says how much of the clip's start may be cut off to mend it.
     """
 
     KIND: ClassVar[Kind] = "nuisance"
@@ -48,6 +49,7 @@ class Cue(Step):
     SOURCE: ClassVar[str] = ""
     LIMITS: ClassVar[dict[str, float]] = {}
     MODELS: ClassVar[tuple[str, ...]] = ()
+    CUT: ClassVar[str] = ""
 
     def measure(self, clip: Clip) -> dict[str, float]:
         """Return each feature by name. Pure.

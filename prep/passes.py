@@ -19,6 +19,7 @@ from prep.classifiers import cue_classes
 from prep.convert import Convert
 from prep.errors import ConfigError, NothingUsableError, Problem, RefusedError
 from prep.rows import duplicates
+from prep.screening import Cut, Findings
 from prep.stage import Measured, Stage
 from prep.store import key_of
 from prep.visit import Ask, Failure, Inspect, Look, Measure, Render, Source, Treatment, Visit, identity, visit
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from prep.chain import Chain
     from prep.cue import Cue
     from prep.progress import Progress
+    from prep.slots import Slot
     from prep.stage import Value
     from prep.store import Store
     from prep.study import Study
@@ -55,6 +57,9 @@ class Entry:
         rendered: the delivered bytes' answer by branch, once rendered.
         looks: the cues at other places of the chain, by what is looked at ("after tilt_eq", "format only").
         known: every answer so far, by the key of its question.
+        slot: the name of the place that it is a candidate for.
+        waiting: whether an earlier candidate of its slot still stands, so that it is not read.
+        findings: what the screen found in it, once asked.
         failure: why the clip was set aside.
         trace: the traceback where the failure is not one that the clip explains.
     """
@@ -65,6 +70,9 @@ class Entry:
     rendered: dict[BranchName, Answer] = field(default_factory=dict)
     looks: dict[str, Answer] = field(default_factory=dict)
     known: dict[str, Answer] = field(default_factory=dict, repr=False)
+    slot: str = ""
+    waiting: bool = False
+    findings: Findings | None = None
     failure: Failure | None = None
     trace: str | None = None
 
@@ -77,6 +85,11 @@ class Entry:
     def source(self) -> Source:
         """Return the clip's file, with its hash once it is known."""
         return Source(str(self.row.path), self.row.file_name, self.inspection.get("sha256"))
+
+    @property
+    def cut(self) -> Cut | None:
+        """What the screen cuts off the clip's start, if anything."""
+        return Cut(seconds=self.findings.cut_seconds) if self.findings and self.findings.cut_seconds else None
 
 
 @dataclass
@@ -94,13 +107,15 @@ class Branch:
             return False
         return stage.fits_on() == "every clip" or (entry.stimulus and entry.half in self.label_halves)
 
-    def treatments(self, chain: Chain, row: Row, count: int) -> tuple[Treatment, ...]:
-        """Return the first `count` stages that treat a row, with their fits."""
-        return tuple(
-            Treatment(stage, self.fits.get(place))
-            for place, stage in enumerate(chain.stages[:count])
-            if row.selected_by(stage.applies_to())
-        )
+    def treatments(self, chain: Chain, entry: Entry, count: int) -> tuple[Treatment, ...]:
+        """Return the first `count` stages that treat a clip, with their fits."""
+        found = []
+        for place, stage in enumerate(chain.stages[:count]):
+            fit = entry.cut if stage.SCREENS else self.fits.get(place)
+            # A screen changes nothing but where it cuts.
+            if entry.row.selected_by(stage.applies_to()) and not (stage.SCREENS and fit is None):
+                found.append(Treatment(stage, fit))
+        return tuple(found)
 
 
 @dataclass
@@ -113,6 +128,7 @@ class Runner:
     store: Store
     progress: Progress
     cues: tuple[Cue, ...] = ()
+    slots: Sequence[Slot] = ()
     notices: list[Problem] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -122,26 +138,78 @@ class Runner:
         self.cues = (*audited, *(cue_classes()[name]() for name in ALWAYS_MEASURED if name not in names))
 
     def live(self) -> list[Entry]:
-        """Return the clips that have not been set aside."""
-        return [entry for entry in self.entries if entry.failure is None]
+        """Return the clips that are neither set aside nor waiting for their slot to be free."""
+        return [entry for entry in self.entries if entry.failure is None and not entry.waiting]
 
     def inspect(self, chain: Chain | None = None, branches: Sequence[Branch] = ()) -> None:
-        """Read every clip: what it is and what its cues are.
+        """Read a candidate of every slot, and the next one where it cannot be used, until each is filled or exhausted.
 
-        The first stage that fits is measured in the same pass where nothing else must come first.
+        What a clip is, what its cues are, what the screen finds in it and what the first stage that fits must know
+        is asked in one pass where nothing else must come first.
 
         Raises:
             ConfigError: equal bytes stand under different conditions.
+            RefusedError: a check whose failure stops the run has failed.
             NothingUsableError: no clip can be read.
         """
-        first = _fitted_places(chain)[:1] if chain else []
+        place = _screen_place(chain)
+        for slot in self.slots:
+            for later in slot.candidates[1:]:
+                self.entries[later].waiting = True
+        while True:
+            self._inspect_live(chain, branches, screened=place is not None)
+            if place is not None and chain is not None:
+                self._screen(chain, branches[-1], place)
+            if not self._next_candidates():
+                break
+        self._nobody_left("screen" if place is not None else "inspect")
+        self._refuse_contradictions()
+
+    def _inspect_live(self, chain: Chain | None, branches: Sequence[Branch], *, screened: bool) -> None:
+        """Inspect every clip that is in, and measure it for the first fitted stage if no screen stands before it."""
+        first = _fitted_places(chain)[:1] if chain and not screened else []
 
         def asks(entry: Entry) -> list[Ask]:
             measures = self._measures(chain, branches, first[0], entry) if chain and first else []
             return [Inspect(self.cues), *measures]
 
-        self._pass("inspect", asks)
-        self._refuse_contradictions()
+        self._pass("inspect", asks, may_empty=True)
+
+    def _screen(self, chain: Chain, branch: Branch, place: int) -> None:
+        """Ask the screen about every clip that it has not seen, and set aside those that fail.
+
+        Raises:
+            RefusedError: a check whose failure stops the run has failed.
+        """
+        stage = chain.stages[place]
+
+        def asks(entry: Entry) -> list[Ask]:
+            if not entry.row.selected_by(stage.applies_to()):
+                return []
+            text = entry.row.columns.get("text", "") if stage.READS_TEXT else ""
+            return [Measure(branch.treatments(chain, entry, place), stage, text)]
+
+        self._pass("screen", asks, may_empty=True)
+        for entry in self.live():
+            for ask in asks(entry):
+                entry.findings = Findings.model_validate(entry.known[_key(ask)]["value"])
+                worst = entry.findings.worst()
+                if worst is not None and worst.on_fail == "stop":
+                    raise RefusedError(f"{entry.row.file_name}: screen: {worst.reason}; the config says on_fail: stop")
+                if worst is not None:
+                    entry.failure = Failure(stage.NAME, worst.reason, worst.value, worst.limit, rejected=True)
+
+    def _next_candidates(self) -> bool:
+        """Let the next candidate of each slot that lost its own step in; say whether there was one."""
+        found = False
+        for slot in self.slots:
+            candidates = [self.entries[place] for place in slot.candidates]
+            tried = [entry for entry in candidates if not entry.waiting]
+            waiting = [entry for entry in candidates if entry.waiting]
+            if waiting and all(entry.failure is not None and not _dropped(entry) for entry in tried):
+                waiting[0].waiting = False
+                found = True
+        return found
 
     def fit(self, chain: Chain, branches: Sequence[Branch]) -> None:
         """Fit every stage that fits, in order, in each branch.
@@ -182,7 +250,7 @@ class Runner:
         def ask_of(branch: Branch, entry: Entry) -> Ask | None:
             if branch.name == "evidence" and (branch.void or not (entry.stimulus and entry.half == "held-out")):
                 return None
-            treatments = branch.treatments(chain, entry.row, len(chain.stages))
+            treatments = branch.treatments(chain, entry, len(chain.stages))
             return Render(treatments, chain.encoder, self.cues)
 
         for branch in sorted(branches, key=lambda branch: branch.name, reverse=True):  # release, then evidence
@@ -205,43 +273,41 @@ class Runner:
             return
 
         def asks(entry: Entry) -> dict[str, Ask]:
-            return {name: ask for name, ask_of in views if entry.stimulus and (ask := ask_of(entry.row))}
+            return {name: ask for name, ask_of in views if entry.stimulus and (ask := ask_of(entry))}
 
         self._pass("look between the stages", lambda entry: list(asks(entry).values()), optional=True)
         for entry in self.live():
             keys = {name: _key(ask) for name, ask in asks(entry).items()}
             entry.looks = {name: entry.known[key] for name, key in keys.items() if key in entry.known}
 
-    def _views(self, chain: Chain, release: Branch) -> Iterator[tuple[str, Callable[[Row], Ask | None]]]:
-        """Yield what is looked at: a name, and the question of a row."""
+    def _views(self, chain: Chain, release: Branch) -> Iterator[tuple[str, Callable[[Entry], Ask | None]]]:
+        """Yield what is looked at: a name, and the question of a clip."""
         audit = self.study.audit
         for place, stage in enumerate(chain.stages):
             if audit.after_each_stage:
                 yield f"after {stage.NAME}", partial(self._after, chain, release, place)
-            if audit.null_pass and stage.applies_to() is not None:
+            if audit.null_pass and stage.applies_to() is not None and not stage.SCREENS:
                 yield f"null pass {stage.NAME}", partial(self._null_pass, chain, release, place)
         if audit.baseline == "format_only":
             yield "format only", partial(self._format_only, chain, release)
 
-    def _after(self, chain: Chain, release: Branch, place: int, row: Row) -> Ask:
-        return Look(release.treatments(chain, row, place + 1), self.cues)
+    def _after(self, chain: Chain, release: Branch, place: int, entry: Entry) -> Ask:
+        return Look(release.treatments(chain, entry, place + 1), self.cues)
 
-    def _null_pass(self, chain: Chain, release: Branch, place: int, row: Row) -> Ask:
+    def _null_pass(self, chain: Chain, release: Branch, place: int, entry: Entry) -> Ask:
         treatment = Treatment(chain.stages[place], release.fits.get(place))
-        return Look((*release.treatments(chain, row, place), treatment), self.cues)
+        return Look((*release.treatments(chain, entry, place), treatment), self.cues)
 
-    def _format_only(self, chain: Chain, release: Branch, row: Row) -> Ask:
+    def _format_only(self, chain: Chain, release: Branch, entry: Entry) -> Ask:
         kept = {stage.NAME for stage in chain.stages if stage.LEVEL or isinstance(stage, Convert)}
-        treatments = release.treatments(chain, row, len(chain.stages))
+        treatments = release.treatments(chain, entry, len(chain.stages))
         return Render(tuple(step for step in treatments if step.stage.NAME in kept), chain.encoder, self.cues)
 
     def _measures(self, chain: Chain, branches: Sequence[Branch], place: int, entry: Entry) -> list[Ask]:
         """Return what a stage must be told of a clip, a question a branch."""
         stage = chain.stages[place]
         return [
-            Measure(branch.treatments(chain, entry.row, place), stage)
-            for branch in branches
-            if branch.learns(stage, entry)
+            Measure(branch.treatments(chain, entry, place), stage) for branch in branches if branch.learns(stage, entry)
         ]
 
     def measured(self, chain: Chain, branch: Branch, place: int) -> list[Measured[Any]]:
@@ -256,13 +322,20 @@ class Runner:
                 measured.append(Measured(entry.row, value))
         return measured
 
-    def _pass(self, title: str, asks_of: Callable[[Entry], list[Ask]], *, optional: bool = False) -> None:
+    def _pass(
+        self,
+        title: str,
+        asks_of: Callable[[Entry], list[Ask]],
+        *,
+        optional: bool = False,
+        may_empty: bool = False,
+    ) -> None:
         """Have every question answered for every clip that is still in; set aside those that fail.
 
         A clip stays in whatever becomes of an optional question: it is asked for the proof, not for the delivery.
 
         Raises:
-            NothingUsableError: none is left.
+            NothingUsableError: none is left, and none may follow.
         """
         live = self.live()
         visits = []
@@ -277,8 +350,18 @@ class Runner:
                 self._take(title, live[outcome.task.index], outcome, optional=optional)
                 self.progress.advance()
             self.progress.end()
+        if not may_empty:
+            self._nobody_left(title)
+
+    def _nobody_left(self, title: str) -> None:
+        """Refuse to go on without a clip.
+
+        Raises:
+            NothingUsableError: none is left.
+        """
         if not self.live():
-            reasons = "\n".join(f"  {entry.row.file_name}: {entry.failure.reason}" for entry in live if entry.failure)
+            lost = [entry for entry in self.entries if entry.failure]
+            reasons = "\n".join(f"  {entry.row.file_name}: {entry.failure.reason}" for entry in lost if entry.failure)
             raise NothingUsableError(f"{title}: no clip is left to work with:\n{reasons}")
 
     def _take(
@@ -359,6 +442,17 @@ def branches_of(study: Study, entries: Iterable[Entry], chain: Chain) -> list[Br
     learns = any(stage.fits_on() == "labels" for stage in chain.stages)
     release = Branch("release", fit_only if split and study.heldout.release == "fit split" else halves)
     return [Branch("evidence", fit_only), release] if split and learns else [release]
+
+
+def _screen_place(chain: Chain | None) -> int | None:
+    """Return where the screen stands in a chain."""
+    return next((place for place, stage in enumerate(chain.stages) if stage.SCREENS), None) if chain else None
+
+
+def _dropped(entry: Entry) -> bool:
+    """Say whether a clip was turned down by a check that wants no replacement."""
+    worst = entry.findings.worst() if entry.findings else None
+    return worst is not None and worst.on_fail == "drop"
 
 
 def _fitted_places(chain: Chain) -> list[int]:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from prep.passes import Entry
+    from prep.slots import Slot
 
 VOLATILE = ("started", "seconds", "platform")
 LIBRARIES = (
@@ -40,7 +41,7 @@ LIBRARIES = (
 )
 MANIFEST_HEAD = ("id", "sha256", "file", "bytes", "frames", "rate", "channels", "role")
 KEY_HEAD = ("id", "status", "file_name", "source_sha256", "sha256", "text_sha256")
-KEY_TAIL = ("half", "stages", "failed_step", "reason", "value", "limit")
+KEY_TAIL = ("half", "slot", "replaces", "stages", "failed_step", "reason", "value", "limit")
 
 
 def opaque_id(secret: bytes, row_name: str) -> str:
@@ -63,6 +64,7 @@ def clip_record(entry: Entry, secret: bytes) -> dict[str, Any]:
         "columns": entry.row.columns,
         "role": entry.row.role,
         "half": entry.half,
+        "slot": entry.slot,
         "status": "delivered" if delivered else _status(entry),
         "failure": asdict(entry.failure) if entry.failure else None,
         "trace": entry.trace,
@@ -71,13 +73,36 @@ def clip_record(entry: Entry, secret: bytes) -> dict[str, Any]:
             "facts": entry.inspection.get("facts"),
             "cues": entry.inspection.get("cues"),
         },
+        "screen": entry.findings.model_dump(mode="json") if entry.findings else None,
         "stages": release.get("notes", {}) if delivered else {},
         "delivered": _delivery(release) if delivered else None,
         "evidence": _evidence(entry) if delivered else None,
     }
 
 
+def slot_records(slots: Iterable[Slot], clips: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return what became of each slot: the clip that fills it, whom it replaces and why, or that none does.
+
+    Args:
+        slots: of the study.
+        clips: `clip_record` of every row, in the order of the table.
+    """
+    found = []
+    for slot in slots:
+        candidates = [clips[place] for place in slot.candidates]
+        filled = next((clip["file_name"] for clip in candidates if clip["status"] == "delivered"), None)
+        lost = [
+            {"file_name": clip["file_name"], "reason": clip["failure"]["reason"]}
+            for clip in candidates
+            if clip["failure"]
+        ]
+        found.append({"slot": slot.name, "candidates": len(candidates), "filled_by": filled, "instead_of": lost})
+    return found
+
+
 def _status(entry: Entry) -> str:
+    if entry.waiting:
+        return "spare"
     return "rejected" if entry.failure and entry.failure.rejected else "failed"
 
 
@@ -125,8 +150,18 @@ def _measures(clip: Mapping[str, Any]) -> dict[str, float]:
     return {name: round(value, 4) for cue in features for name, value in cue.items()}
 
 
-def key_csv(clips: Sequence[Mapping[str, Any]]) -> bytes:
-    """Return the private key: a row a row of the clip table, in its order, with what became of it."""
+def key_csv(clips: Sequence[Mapping[str, Any]], slots: Sequence[Mapping[str, Any]] = ()) -> bytes:
+    """Return the private key: a row a row of the clip table, in its order, with what became of it.
+
+    Args:
+        clips: `clip_record` of every row.
+        slots: `slot_records` of the study.
+    """
+    replaces = {
+        slot["filled_by"]: "; ".join(f"{lost['file_name']} ({lost['reason']})" for lost in slot["instead_of"])
+        for slot in slots
+        if slot["filled_by"]
+    }
     own = {*KEY_HEAD, *KEY_TAIL} - {"file_name"}
     columns = list(dict.fromkeys(name for clip in clips for name in clip["columns"] if name != "file_name"))
     # A table column that has the name of one of the key's own is kept beside it.
@@ -137,7 +172,8 @@ def key_csv(clips: Sequence[Mapping[str, Any]]) -> bytes:
         rows.append(
             {
                 **{names[name]: value for name, value in clip["columns"].items() if name in names},
-                **{name: clip[name] for name in ("id", "status", "file_name", "half")},
+                **{name: clip[name] for name in ("id", "status", "file_name", "half", "slot")},
+                "replaces": replaces.get(clip["file_name"]) or None,
                 "source_sha256": clip["source"]["sha256"],
                 "sha256": clip["delivered"]["sha256"] if clip["delivered"] else None,
                 "text_sha256": digest(text.encode()) if text else None,

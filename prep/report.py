@@ -120,15 +120,53 @@ def _shortfalls(record: Record) -> str:
 
 
 def _set_aside(record: Record) -> str:
-    """List each clip that is not delivered."""
+    """List each clip that is not delivered, who stands in for it, and what a screen let through with a flag."""
+    stand_ins = {
+        lost["file_name"]: slot["filled_by"] or "none: the slot is empty"
+        for slot in record["slots"]
+        for lost in slot["instead_of"]
+        if slot["candidates"] > 1
+    }
     rows = [
-        (clip["file_name"], clip["status"], clip["failure"]["step"], clip["failure"]["reason"])
+        (
+            clip["file_name"],
+            clip["status"],
+            clip["failure"]["step"],
+            clip["failure"]["reason"],
+            stand_ins.get(clip["file_name"], "none"),
+        )
         for clip in record["clips"]
         if clip["failure"]
     ]
-    if not rows:
-        return "## Exclusions\n\nNo clip was excluded."
-    return "## Exclusions\n\n" + _table(("clip", "status", "step", "reason"), rows)
+    parts = ["## Exclusions", "No clip was excluded."]
+    if rows:
+        parts[1] = _table(("clip", "status", "step", "reason", "in its place"), rows)
+    empty = [slot["slot"] for slot in record["slots"] if not slot["filled_by"] and slot["candidates"] > 1]
+    if empty:
+        parts.append(f"**Empty slots:** {', '.join(empty)}: no candidate could be used.")
+    spare = record["counts"].get("spare", 0)
+    if spare:
+        parts.append(f"{spare} further candidates were not needed and not read.")
+    noted = list(_screen_notes(record))
+    if noted:
+        parts += ["Seen by the screen in clips that are used:", _table(("clip", "check", "what"), noted[:MOST_ROWS])]
+        parts.append(_more(noted))
+    return "\n\n".join(part.strip() for part in parts if part)
+
+
+def _screen_notes(record: Record) -> Iterable[tuple[str, str, str]]:
+    """Yield what a screen flagged, cut off or could not check in clips that are used."""
+    for clip in record["clips"]:
+        screen = clip["screen"]
+        if clip["status"] != "delivered" or not screen:
+            continue
+        for cut in screen["cut_for"]:
+            yield clip["file_name"], cut["check"], f"{cut['value']:.2f} s of its start were cut off: {cut['reason']}"
+        for item in screen["findings"]:
+            if item["outcome"] == "failed":
+                yield clip["file_name"], item["check"], f"flagged: {item['reason']}"
+            elif item["outcome"] == "not checked":
+                yield clip["file_name"], item["check"], f"not checked: {item['reason']}"
 
 
 def _odd_sources(record: Record) -> str:
@@ -573,12 +611,26 @@ def _verdict(tested: Mapping[str, Any]) -> str:
 
 def _exclusion_sentence(record: Record) -> str:
     excluded = [clip for clip in record["clips"] if clip["failure"]]
+    checks = _checks(record)
+    screened = f"Source recordings were screened for {checks}. " if checks else ""
     if not excluded:
-        return "No clip was excluded."
+        return f"{screened}No clip was excluded."
     steps = ", ".join(
         f"{count} at {step}" for step, count in Counter(clip["failure"]["step"] for clip in excluded).items()
     )
-    return f"{len(excluded)} of {len(record['clips'])} clips were excluded ({steps})."
+    tried = len(record["clips"]) - record["counts"].get("spare", 0)
+    replaced = sum(bool(slot["filled_by"] and slot["instead_of"]) for slot in record["slots"])
+    told = f", and {replaced} place{'s were' if replaced != 1 else ' was'} filled by the next candidate" * bool(
+        replaced
+    )
+    return f"{screened}{len(excluded)} of {tried} clips were excluded ({steps}){told}."
+
+
+def _checks(record: Record) -> str:
+    """Return what a screen looked for, in words; empty without one."""
+    screen: Mapping[str, Any] = next((step["screen"] for step in record["config"]["chain"] if "screen" in step), {})
+    names = [name.replace("_", " ") for name in screen if name != "only"]
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
 def _caveats(record: Record) -> Iterable[str]:

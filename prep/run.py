@@ -18,9 +18,10 @@ from prep.audit import audit_columns, fit_intervals, stability
 from prep.check import Plan, checked, plan_of, plan_summary, split_record
 from prep.errors import ConfigError
 from prep.limits import ALL, judged, parse_limit
+from prep.models import digests_of
 from prep.passes import Branch, Entry, Runner, branches_of
 from prep.publish import publish, study_secret
-from prep.record import clip_record, json_bytes, key_csv, manifest_csv, this_platform, versions
+from prep.record import clip_record, json_bytes, key_csv, manifest_csv, slot_records, this_platform, versions
 from prep.report import methods_md, report_md, stimuli_csv
 from prep.store import Store, digest
 from prep.unconfigured import study_of
@@ -44,9 +45,10 @@ class Done:
 
     @property
     def exit_code(self) -> int:
-        """0 where every clip is delivered and every limit holds, else 1."""
-        delivered = all(clip["status"] == "delivered" for clip in self.record["clips"])
-        return 0 if delivered and not any(limit["broken"] for limit in self.record["limits"]) else 1
+        """0 where every slot is filled, no clip failed and every limit holds, else 1."""
+        filled = all(slot["filled_by"] for slot in self.record["slots"])
+        whole = filled and not any(clip["status"] == "failed" for clip in self.record["clips"])
+        return 0 if whole and not any(limit["broken"] for limit in self.record["limits"]) else 1
 
 
 def run_study(
@@ -78,7 +80,7 @@ def run_study(
     with _treated(plan, progress, workers) as (runner, branches):
         output = plan.loaded.path(plan.loaded.study.output)
         record = _record(plan, runner, branches, study_secret(output, secret), fail_if)
-        manifest, key = manifest_csv(record["clips"]), key_csv(record["clips"])
+        manifest, key = manifest_csv(record["clips"]), key_csv(record["clips"], record["slots"])
         files = {
             "manifest.csv": manifest,
             "key.csv": key,
@@ -151,9 +153,12 @@ def _treated(plan: Plan, progress: Progress, workers: int | None) -> Iterator[tu
     study = plan.loaded.study
     count = workers or study.workers or available_cores()
     entries = [Entry(row, plan.half_of(row)) for row in plan.rows]
+    for slot in plan.slots:
+        for place in slot.candidates:
+            entries[place].slot = slot.name
     store = Store(plan.loaded.path(study.cache))
     with local_workers(min(count, len(entries))) as pool, threadpool_limits(1):
-        runner = Runner(study, entries, pool, store, progress)
+        runner = Runner(study, entries, pool, store, progress, slots=plan.slots)
         branches = branches_of(study, entries, plan.chain)
         runner.inspect(plan.chain, branches)
         for notice in runner.notices:
@@ -193,9 +198,10 @@ def _record(
         "one_sided": _one_sided(plan),
         "counts": dict(Counter(clip["status"] for clip in clips)),
         "notices": [str(notice) for notice in (*plan.notices, *runner.notices)],
+        "slots": slot_records(plan.slots, clips),
         "clips": clips,
         "versions": versions(),
-        "models": {},
+        "models": digests_of(study.models()),
     }
 
 
@@ -230,7 +236,7 @@ def _one_sided(plan: Plan) -> list[dict[str, Any]]:
             for row in plan.rows
             if row.role == "stimulus" and row.selected_by(chosen)
         )
-        if chosen is not None:
+        if chosen is not None and stage.alters():
             found.append({"stage": stage.NAME, "rows": chosen, "treated_by_condition": dict(sorted(treated.items()))})
     return found
 

@@ -102,7 +102,9 @@ class Stage(Step, Generic[M, F]):
     FITS_ON says what fit may learn from; MEASURES and FITS are the types that the cache and the
     record restore; EXPENSIVE asks the runner to keep the result; CORRECTS names the cue whose
     difference between the conditions it takes out; LEVEL marks the stage that sets
-    the level, directly before which the clip is brought to the study's rate and channels.
+    the level, directly before which the clip is brought to the study's rate and channels;
+    SCREENS marks the stage whose measurement decides whether a clip is used at all, READS_TEXT one
+    that must be told the text.
     """
 
     FITS_ON: ClassVar[FitsOn] = "nothing"
@@ -111,6 +113,8 @@ class Stage(Step, Generic[M, F]):
     EXPENSIVE: ClassVar[bool] = False
     CORRECTS: ClassVar[str] = ""
     LEVEL: ClassVar[bool] = False
+    SCREENS: ClassVar[bool] = False
+    READS_TEXT: ClassVar[bool] = False
 
     only: dict[str, str | list[str]] | None = Field(
         default=None,
@@ -120,6 +124,14 @@ class Stage(Step, Generic[M, F]):
     def applies_to(self) -> dict[str, str | list[str]] | None:
         """Return which rows `apply` is for: `only`, unless a stage derives it from another field."""
         return self.only
+
+    def models(self) -> Sequence[str]:
+        """Return the names in `prep.models` of what it needs."""
+        return ()
+
+    def alters(self) -> bool:
+        """Say whether it may change a clip that it lets through."""
+        return True
 
     def fits_on(self) -> FitsOn:
         """Return what `fit` learns from: FITS_ON, unless the parameters decide it."""
@@ -136,6 +148,10 @@ class Stage(Step, Generic[M, F]):
             ClipError: the clip cannot be measured; it is set aside.
         """
         raise NotImplementedError
+
+    def measure_reading(self, clip: Clip, text: str) -> M:  # noqa: ARG002
+        """Return what `measure` does, of a clip that should speak this text; only for stages with READS_TEXT."""
+        return self.measure(clip)
 
     def fit(self, measured: Sequence[Measured[M]]) -> F:
         """Reduce the measurements of the set to one value. Pure, and blind to their order.

@@ -19,7 +19,7 @@ from prep.document import Document, Place, did_you_mean, read_document
 from prep.errors import ConfigError, Problem
 from prep.limits import ALL, parse_limit
 from prep.spectrum import TILT_BAND_HZ, checked_tilt_band
-from prep.stage import Step, refuse_truth_values
+from prep.stage import Stage, Step, refuse_truth_values
 from prep.stages import stage_classes
 
 if TYPE_CHECKING:
@@ -120,6 +120,14 @@ class Compare(Section):
         return Compare(column=self.column, a=a, b=b, match=self.match, unit=self.unit)
 
 
+class Slots(Section):
+    """Which rows are candidates for one place; only the first that can be used is delivered."""
+
+    by: list[str] = Field(
+        default=[], description="columns whose values together name the slot; a `slot` column does it without"
+    )
+
+
 class Heldout(Section):
     """Which clips a correction may learn from, and which it is judged on."""
 
@@ -166,6 +174,7 @@ class Study(Section):
 
     study: str = Field(min_length=1, description="the study's name")
     clips: Clips
+    slots: Slots = Slots()
     compare: Compare | None = None
     heldout: Heldout = Heldout()
     tilt_band_hz: Annotated[tuple[float, float], AfterValidator(checked_tilt_band)] = Field(
@@ -189,6 +198,11 @@ class Study(Section):
         """Return the audited cues, set up for this study."""
         classes = {name: cue_classes()[name] for name in self.audited()}
         return tuple(cue.model_validate(_handed_down(cue, {}, self._study_wide())) for cue in classes.values())
+
+    def models(self) -> list[str]:
+        """Return the names in `prep.models` of what the chain and the audited cues need."""
+        of_steps = {name for step in self.chain if isinstance(step, Stage) for name in step.models()}
+        return sorted(of_steps | {name for cue in self.audited() for name in cue_classes()[cue].MODELS})
 
     def _study_wide(self) -> dict[str, Any]:
         return {"tilt_band_hz": self.tilt_band_hz}
@@ -235,7 +249,8 @@ def study_from(document: Document, folder: Path) -> LoadedStudy:
     problems: list[Problem] = []
     values = dict(document.values)
     study_wide = _study_wide_of(values)
-    steps = tuple(_steps(values.pop("chain", None), document, study_wide, problems))
+    context = {"path": lambda text: folder / str(_expanded(text))}  # for a step that reads a file
+    steps = tuple(_steps(values.pop("chain", None), document, study_wide, problems, context))
     try:
         study = Study.model_validate({**values, "chain": steps})
     except ValidationError as error:
@@ -283,7 +298,13 @@ def _handed_down(step: type[Step], given: Mapping[str, Any], study_wide: Mapping
     return {**{name: value for name, value in study_wide.items() if name in step.model_fields}, **given}
 
 
-def _steps(chain: object, document: Document, study_wide: Mapping[str, Any], problems: list[Problem]) -> Iterator[Step]:
+def _steps(
+    chain: object,
+    document: Document,
+    study_wide: Mapping[str, Any],
+    problems: list[Problem],
+    context: Mapping[str, Any],
+) -> Iterator[Step]:
     """Yield the steps that can be read, and note what is wrong with the others and with their order."""
     if not isinstance(chain, list) or not chain:
         todo = "list the steps, as chain: [encode: {}]"
@@ -292,7 +313,7 @@ def _steps(chain: object, document: Document, study_wide: Mapping[str, Any], pro
     steps: list[Step] = []
     places: list[int] = []
     for index, entry in enumerate(chain):
-        step = _step(entry, ("chain", index), document, study_wide, problems)
+        step = _step(entry, ("chain", index), document, study_wide, problems, context)
         if step is not None:
             steps.append(step)
             places.append(index)
@@ -304,7 +325,12 @@ def _steps(chain: object, document: Document, study_wide: Mapping[str, Any], pro
 
 
 def _step(
-    entry: object, place: Place, document: Document, study_wide: Mapping[str, Any], problems: list[Problem]
+    entry: object,
+    place: Place,
+    document: Document,
+    study_wide: Mapping[str, Any],
+    problems: list[Problem],
+    context: Mapping[str, Any],
 ) -> Step | None:
     """Return the step of one entry of the chain, or None with its problems noted."""
     if isinstance(entry, str):
@@ -325,7 +351,7 @@ def _step(
     step = classes[name]
     given = {str(key): value for key, value in parameters.items()}
     try:
-        made = step.model_validate(_handed_down(step, given, study_wide))
+        made = step.model_validate(_handed_down(step, given, study_wide), context=dict(context))
     except ValidationError as error:
         problems += _problems_of(error, (*place, name), step, document)
         return None

@@ -268,6 +268,7 @@ def _read_parquet(path: Path) -> _Sheet:
 
 
 _READERS = {".csv": _read_csv, ".tsv": _read_csv, ".jsonl": _read_jsonl, ".parquet": _read_parquet}
+TABLE_SUFFIXES = tuple(_READERS)
 
 
 def _read_text(path: Path) -> tuple[str, list[Problem]]:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from prep.table import Row
+    from prep.table import Reading, Row
 
 MATCH_COLUMNS = ("speaker", "passage")  # what pairs clips where the table has both and nothing else is asked
 FEWEST, MOST = 2, 12  # conditions; more are hardly meant, as where a column of names is compared
@@ -45,6 +45,25 @@ class Place:
     unit: str = "speaker"
 
 
+def read_place(path: Path, pattern: str | None = None, regex: str | None = None) -> Reading:
+    """Read a table, a folder with a table, or a folder whose paths say what its clips are.
+
+    Args:
+        path: of the table or the folder.
+        pattern: of the folder's paths (see `prep.folder`).
+        regex: in place of a pattern.
+
+    Raises:
+        ConfigError: a pattern is given and there is no folder.
+    """
+    if pattern is None and regex is None:
+        return read_table(path)
+    if not path.is_dir():
+        what = "a pattern goes with a folder, and this is none"
+        raise ConfigError([Problem(str(path), what, "name the folder that the pattern's paths start from")])
+    return read_folder(path, pattern, regex)
+
+
 def study_of(place: Place, scratch: Path) -> LoadedStudy:
     """Return a study of clips as they lie, whose chain hands every file on as it is.
 
@@ -55,13 +74,10 @@ def study_of(place: Place, scratch: Path) -> LoadedStudy:
     Raises:
         ConfigError: the clips cannot be read as a study.
     """
-    from_folder = place.pattern is not None or place.regex is not None
-    if from_folder and not place.path.is_dir():
-        what = "a pattern goes with a folder, and this is none"
-        raise ConfigError([Problem(str(place.path), what, "name the folder that the pattern's paths start from")])
-    reading = read_folder(place.path, place.pattern, place.regex) if from_folder else read_table(place.path)
+    reading = read_place(place.path, place.pattern, place.regex)
     if reading.problems:
         raise ConfigError(reading.problems)
+    from_folder = place.pattern is not None or place.regex is not None
     stimuli = [row for row in reading.rows if row.role == "stimulus"]
     conditions = place.conditions or _conditions(place, stimuli)
     columns = {name for row in stimuli for name in row.columns}

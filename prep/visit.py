@@ -69,10 +69,11 @@ class Inspect:
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """Ask what a stage measures after some treatments."""
+    """Ask what a stage measures after some treatments, of a clip that should speak a text."""
 
     treatments: tuple[Treatment, ...]
     stage: Stage[Any, Any]
+    text: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +159,7 @@ def identity(ask: Ask) -> list[Any]:
         case Inspect():
             return ["inspect", _identities(ask.cues)]
         case Measure():
-            return ["measure", _identities(ask.treatments), ask.stage.identity()]
+            return ["measure", _identities(ask.treatments), ask.stage.identity(), *([ask.text] if ask.text else [])]
         case Look():
             return ["look", _identities(ask.treatments), _identities(ask.cues)]
         case Render():
@@ -239,7 +240,7 @@ def _inspected(ask: Inspect, state: _State) -> dict[str, Any]:
 def _measured(ask: Measure, state: _State) -> dict[str, Any]:
     clip, _ = _treated(ask.treatments, state)
     with _naming(ask.stage.NAME):
-        value = ask.stage.measure(clip)
+        value = ask.stage.measure_reading(clip, ask.text) if ask.text else ask.stage.measure(clip)
     return {"value": value.model_dump(mode="json")}
 
 

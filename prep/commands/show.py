@@ -12,11 +12,13 @@ from prep.names import shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+    from pathlib import Path
 
     from prep.check import Plan
     from prep.lint import Lint
     from prep.measure import Measures
     from prep.run import Done
+    from prep.screens import Screened
     from prep.verify import Verification
 
 PLAIN_WIDTH = 160
@@ -103,6 +105,25 @@ def show_measures(measures: Measures, *, as_json: bool) -> None:
             _print(f"  {cue}: {reason}")
 
 
+def show_screened(done: Screened, page: Path | None, *, as_json: bool) -> None:
+    """Print what the checks found: clips that fail, are cut, flagged or not checked, and a count of the rest."""
+    if as_json:
+        show_json(done.as_dict())
+        return
+    rows = []
+    for row, found, error in zip(done.rows, done.findings, done.errors, strict=True):
+        if error or found is None:
+            rows.append((row.file_name, "unreadable", error))
+            continue
+        rows += [(row.file_name, item.outcome, item.reason) for item in found.findings if item.outcome != "passed"]
+    if rows:
+        _table(("clip", "outcome", "what"), rows)
+    passed = sum(found is not None and found.passed for found in done.findings)
+    _print(f"{done.place}: {passed} of {len(done.rows)} clips pass every check ({', '.join(done.checks)})")
+    if page is not None:
+        _print(f"page: {page}")
+
+
 def show_verification(done: Verification, *, as_json: bool) -> None:
     """Print what is not as recorded."""
     if as_json:
@@ -152,6 +173,11 @@ def _show_set_aside(record: Mapping[str, Any]) -> None:
     ]
     if rows:
         _table(("not delivered", "step", "reason"), rows)
+    for slot in record["slots"]:
+        if slot["candidates"] > 1 and slot["instead_of"]:
+            lost = ", ".join(item["file_name"] for item in slot["instead_of"])
+            filled = f"filled by {slot['filled_by']} instead of" if slot["filled_by"] else "empty, after"
+            _print(f"slot {slot['slot']}: {filled} {lost}")
 
 
 def _show_cues(record: Mapping[str, Any]) -> None:
