@@ -94,10 +94,15 @@ class Entry:
 
 @dataclass
 class Branch:
-    """One of the two lines of fits, by the place of the stage in the chain."""
+    """One of the lines of fits, by the place of the stage in the chain.
+
+    Where `learners` are given, stages that learn from labels learn from these values of the column `by` alone.
+    """
 
     name: BranchName
     label_halves: frozenset[Half | None]
+    learners: frozenset[str] | None = None
+    by: str = ""
     fits: dict[int, Value] = field(default_factory=dict)
     void: str = ""  # why the evidence could not be fitted; nothing more is asked of it then
 
@@ -105,7 +110,10 @@ class Branch:
         """Say whether a stage may learn from a clip in this branch."""
         if self.void:
             return False
-        return stage.fits_on() == "every clip" or (entry.stimulus and entry.half in self.label_halves)
+        if stage.fits_on() == "every clip":
+            return True
+        chosen = self.learners is None or entry.row.columns.get(self.by) in self.learners
+        return chosen and entry.stimulus and entry.half in self.label_halves
 
     def treatments(self, chain: Chain, entry: Entry, count: int) -> tuple[Treatment, ...]:
         """Return the first `count` stages that treat a clip, with their fits."""
@@ -279,6 +287,13 @@ class Runner:
         for entry in self.live():
             keys = {name: _key(ask) for name, ask in asks(entry).items()}
             entry.looks = {name: entry.known[key] for name, key in keys.items() if key in entry.known}
+
+    def looked(self, entries: Sequence[Entry], ask_of: Callable[[Entry], Look]) -> list[tuple[Entry, Answer]]:
+        """Return the answers to one question each about some clips; those that have none are left out."""
+        asks = {id(entry): ask_of(entry) for entry in entries}
+        self._pass("look", lambda entry: [asks[id(entry)]] if id(entry) in asks else [], optional=True)
+        found = [(entry, entry.known.get(_key(asks[id(entry)]))) for entry in entries]
+        return [(entry, answer) for entry, answer in found if answer is not None]
 
     def _views(self, chain: Chain, release: Branch) -> Iterator[tuple[str, Callable[[Entry], Ask | None]]]:
         """Yield what is looked at: a name, and the question of a clip."""

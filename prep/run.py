@@ -101,7 +101,7 @@ def audit_study(config: Path, progress: Progress, *, workers: int | None = None,
     Raises:
         ConfigError, RefusedError, NothingUsableError: as `run_study`.
     """
-    return _audited(checked(config), progress, workers, fail_if)
+    return audit_plan(checked(config), progress, workers=workers, fail_if=fail_if)
 
 
 def audit_place(place: Place, progress: Progress, *, workers: int | None = None, fail_if: Sequence[str] = ()) -> Done:
@@ -112,7 +112,7 @@ def audit_place(place: Place, progress: Progress, *, workers: int | None = None,
     """
     with TemporaryDirectory(prefix="prep-audit-") as scratch:
         plan = plan_of(study_of(place, Path(scratch)), place.path.parent)
-        return _audited(plan, progress, workers, fail_if)
+        return audit_plan(plan, progress, workers=workers, fail_if=fail_if)
 
 
 def audit_run(output: Path, fail_if: Sequence[str] = ()) -> Done:
@@ -130,7 +130,12 @@ def audit_run(output: Path, fail_if: Sequence[str] = ()) -> Done:
     return Done(record | {"limits": judged(limits, record["audit"])}, output)
 
 
-def _audited(plan: Plan, progress: Progress, workers: int | None, fail_if: Sequence[str]) -> Done:
+def audit_plan(plan: Plan, progress: Progress, *, workers: int | None = None, fail_if: Sequence[str] = ()) -> Done:
+    """Return the audit of a plan.
+
+    Raises:
+        ConfigError, RefusedError, NothingUsableError: as `run_study`.
+    """
     _check_limits(plan, fail_if)
     _tell(plan, progress)
     with _treated(plan, progress, workers) as (runner, branches):

@@ -103,6 +103,7 @@ class Stage(Step, Generic[M, F]):
     record restore; EXPENSIVE asks the runner to keep the result; CORRECTS names the cue whose
     difference between the conditions it takes out; LEVEL marks the stage that sets
     the level, directly before which the clip is brought to the study's rate and channels;
+    CURES names the cues that it may take out, for `prep suggest`;
     SCREENS marks the stage whose measurement decides whether a clip is used at all, READS_TEXT one
     that must be told the text.
     """
@@ -112,6 +113,7 @@ class Stage(Step, Generic[M, F]):
     FITS: ClassVar[type[Value] | None] = None
     EXPENSIVE: ClassVar[bool] = False
     CORRECTS: ClassVar[str] = ""
+    CURES: ClassVar[tuple[str, ...]] = ()
     LEVEL: ClassVar[bool] = False
     SCREENS: ClassVar[bool] = False
     READS_TEXT: ClassVar[bool] = False
@@ -127,6 +129,11 @@ class Stage(Step, Generic[M, F]):
 
     def models(self) -> Sequence[str]:
         """Return the names in `prep.models` of what it needs."""
+        return ()
+
+    @classmethod
+    def rungs(cls, column: str, a: str, b: str) -> Sequence[dict[str, Any]]:  # noqa: ARG003
+        """Return settings to try against the cues of CURES between two conditions of a column, the mildest first."""
         return ()
 
     def alters(self) -> bool:

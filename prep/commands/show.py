@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from prep.measure import Measures
     from prep.run import Done
     from prep.screens import Screened
+    from prep.suggest import Suggestion
     from prep.verify import Verification
 
 PLAIN_WIDTH = 160
@@ -54,6 +55,38 @@ def show_audit(done: Done, *, as_json: bool) -> None:
         return
     _show_set_aside(done.record)
     _show_cues(done.record)
+
+
+def show_suggestion(done: Suggestion, *, as_json: bool) -> None:
+    """Print what was tried and what it cost, the chain as YAML, and what the held-out half says of it."""
+    import yaml
+
+    if as_json:
+        tried = [{**asdict(item), "rung": item.rung._asdict() if item.rung else None} for item in done.tried]
+        names = ("study", "split", "fits", "audit")
+        found = {name: done.record[name] for name in names}
+        about = {"margin": done.margin, "unreached": done.unreached, "too_small": done.too_small}
+        show_json({**about, "chain": done.chain, "tried": tried, **found})
+        return
+    rows = [
+        (
+            f"{item.rung.step} {_parameters(item.rung.parameters)}" if item.rung else "as it is so far",
+            ", ".join(f"{cue} {_number(apart)}" for cue, apart in item.separation.items()),
+            _number(item.spectral_change_db),
+            item.why or ("" if item.rung else "start"),
+        )
+        for item in done.tried
+    ]
+    _print(f"separation on unseen speakers of the fit split, by folds; wanted: at most {done.margin:g}")
+    _table(("setting", "separation", "spectral change (dB)", ""), rows)
+    if done.unreached:
+        _print(f"nothing brings these within {done.margin:g}: {', '.join(done.unreached)}")
+    if done.too_small:
+        _print(done.too_small)
+    _print("the held-out half, opened once:")
+    _show_cues(done.record)
+    for line in yaml.safe_dump({"chain": done.chain}, sort_keys=False, allow_unicode=True).splitlines():
+        _print(line)
 
 
 def show_plan(plan: Plan, *, as_json: bool) -> None:

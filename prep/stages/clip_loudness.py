@@ -84,6 +84,7 @@ class ClipLoudness(Stage[LevelMeasure, LevelFit | None]):
     NAME: ClassVar[str] = "clip_loudness"
     MEASURES: ClassVar[type[Value] | None] = LevelMeasure
     FITS: ClassVar[type[Value] | None] = LevelFit
+    CURES: ClassVar[tuple[str, ...]] = ("loudness",)
     LEVEL: ClassVar[bool] = True
 
     target_lufs: float | None = Field(
@@ -145,6 +146,11 @@ class ClipLoudness(Stage[LevelMeasure, LevelFit | None]):
     def with_margin(self, more_db: Decibels) -> Self:
         """Return the stage with more room below its ceiling, dB."""
         return self.model_copy(update={"codec_margin_db": self.codec_margin_db + more_db})
+
+    @classmethod
+    def rungs(cls, column: str, a: str, b: str) -> Sequence[dict[str, Any]]:  # noqa: ARG003
+        """Return a gain for each clip, to a level that hardly any peak must be limited for."""
+        return [{"target_lufs": -26.0, "on_over": "limit"}]
 
     def measure(self, clip: Clip) -> LevelMeasure:
         """Return the level of the clip.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
@@ -55,6 +55,7 @@ class SharedGain(Stage[GainMeasure, GainFit]):
     FITS_ON: ClassVar[FitsOn] = "every clip"
     MEASURES: ClassVar[type[Value] | None] = GainMeasure
     FITS: ClassVar[type[Value] | None] = GainFit
+    CURES: ClassVar[tuple[str, ...]] = ("loudness",)
     LEVEL: ClassVar[bool] = True
 
     target_lufs: float = Field(
@@ -68,6 +69,11 @@ class SharedGain(Stage[GainMeasure, GainFit]):
     codec_margin_db: float = Field(
         default=0.2, ge=0, description="room kept below the ceiling for what a codec adds to a peak, dB"
     )
+
+    @classmethod
+    def rungs(cls, column: str, a: str, b: str) -> Sequence[dict[str, Any]]:  # noqa: ARG003
+        """Return one gain for all: it leaves every difference as it is."""
+        return [{"on_over": "lower"}]
 
     def measure(self, clip: Clip) -> GainMeasure:
         """Return the clip's block powers and its true peak.

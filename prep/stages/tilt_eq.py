@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
@@ -60,6 +60,7 @@ class TiltEq(Stage[TiltMeasure, TiltFit]):
     MEASURES: ClassVar[type[Value] | None] = TiltMeasure
     FITS: ClassVar[type[Value] | None] = TiltFit
     CORRECTS: ClassVar[str] = "tilt"
+    CURES: ClassVar[tuple[str, ...]] = ("tilt",)
 
     adjust: Selection = Field(
         min_length=1, description="rows whose clips are corrected: {column: value or list of values}; no unit"
@@ -86,6 +87,12 @@ class TiltEq(Stage[TiltMeasure, TiltFit]):
         if self.adjust == self.towards:
             raise ValueError("`adjust` and `towards` name the same rows; name two conditions")
         return self
+
+    @classmethod
+    def rungs(cls, column: str, a: str, b: str) -> Sequence[dict[str, Any]]:
+        """Return caps of 1, 2, 3 and 6 dB/octave on the correction of a."""
+        sides = {"adjust": {column: a}, "towards": {column: b}}
+        return [{**sides, "max_db_per_octave": cap} for cap in (1.0, 2.0, 3.0, 6.0)]
 
     def applies_to(self) -> Selection:
         """Return `adjust`: no other clip is touched."""

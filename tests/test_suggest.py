@@ -1,0 +1,140 @@
+"""prep suggest: the mildest chain that is enough, found on the fit split alone."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+import soundfile
+import yaml
+from typer.testing import CliRunner, Result
+
+from prep.__main__ import app
+from prep.check import checked
+from prep.progress import Silent
+from prep.stages import stage_classes
+from prep.suggest import suggest_chain
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+MakeStudy = Any
+
+pytestmark = pytest.mark.usefixtures("inline")
+
+
+@pytest.fixture
+def planted(make_study: MakeStudy) -> Path:
+    """A study of 2 x 8 speakers whose conditions differ by 2.5 dB/octave and by nothing else on purpose."""
+    config: Path = make_study(
+        speakers=8,
+        passages=1,
+        chain=[{"encode": {"codec": "flac", "bit_depth": 16, "rate": 22050, "channels": 1}}],
+        audit={"cues": ["tilt", "loudness", "spectrum"], "draws": 999},
+    )
+    for number, path in enumerate(sorted((config.parent / "wav").iterdir())):
+        slope = -4.0 - 2.5 * path.name.startswith("s") + 0.6 * np.random.default_rng(number).standard_normal()
+        soundfile.write(path, syllables(number, slope), 22050, subtype="PCM_16")
+    return config
+
+
+def syllables(seed: int, slope_db_per_octave: float) -> np.ndarray:
+    """Return 0.8 s of noise in syllables with a straight spectrum."""
+    frames = 17640
+    octaves = np.log2(np.maximum(np.fft.rfftfreq(frames, 1 / 22050), 50) / 1000)
+    white = np.fft.rfft(np.random.default_rng(seed).standard_normal(frames))
+    noise = np.fft.irfft(white * 10 ** (slope_db_per_octave * octaves / 20), frames)
+    noise *= 0.02 + np.sin(2 * np.pi * 2.5 * np.arange(frames) / 22050) ** 2
+    return 0.05 * noise / noise.std()
+
+
+def suggest(*words: object) -> Result:
+    """Call prep suggest as a shell would, in this process."""
+    return CliRunner().invoke(app, ["suggest", *(str(word) for word in words)])
+
+
+def test_the_mildest_setting_that_is_enough_is_chosen(planted: Path) -> None:
+    """The first rung within the margin is chosen, milder ones were tried and were not enough, and the chain is run."""
+    done = suggest_chain(planted, Silent(), margin=0.3)
+
+    tilts = [item for item in done.tried if "tilt" in item.separation]
+    assert tilts[0].rung is None
+    assert (tilts[0].separation["tilt"] or 0) > 0.3
+    *milder, chosen = tilts[1:]
+    assert chosen.chosen
+    assert (chosen.separation["tilt"] or 0) <= 0.3
+    assert all((item.separation["tilt"] or 0) > 0.3 for item in milder)
+    assert done.chain[0] == {"tilt_eq": chosen.rung.parameters if chosen.rung else None}
+    assert [next(iter(step)) for step in done.chain[1:]] in (["shared_gain", "encode"], ["clip_loudness", "encode"])
+    assert chosen.spectral_change_db is not None
+    assert chosen.spectral_change_db > 0.1
+    assert done.record["audit"]["after"]["tilt"]["separation"] < done.record["audit"]["before"]["tilt"]["separation"]
+
+
+def test_the_search_does_not_hear_the_held_out_half(planted: Path) -> None:
+    """Other sound in every held-out clip changes nothing that was tried, and no choice."""
+    first = suggest_chain(planted, Silent(), margin=0.3)
+    plan = checked(planted)
+    rng = np.random.default_rng(0)
+    for row in plan.rows:
+        if plan.half_of(row) == "held-out":
+            frames, rate = soundfile.info(row.path).frames, soundfile.info(row.path).samplerate
+            soundfile.write(row.path, 0.1 * rng.standard_normal(frames), rate, subtype="PCM_16")
+    second = suggest_chain(planted, Silent(), margin=0.3)
+
+    assert second.tried == first.tried
+    assert second.chain == first.chain
+    assert second.record["audit"]["before"] != first.record["audit"]["before"]
+
+
+def test_what_nothing_reaches_is_said(planted: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cue that no setting brings within the margin is said, with exit code 1; the best that helps is suggested."""
+    mild = [{"adjust": {"condition": "human"}, "towards": {"condition": "synthetic"}, "max_db_per_octave": 2.2}]
+    monkeypatch.setattr(stage_classes()["tilt_eq"], "rungs", lambda *_: mild)
+    result = suggest(planted, "--margin", "0.1")
+
+    assert result.exit_code == 1
+    assert "nothing brings these within 0.1: tilt" in result.stdout
+    assert "not enough, but the best" in result.stdout
+
+
+def test_the_printed_chain_is_ready_to_use(planted: Path) -> None:
+    """What is printed last is YAML that a study takes for its chain."""
+    result = suggest(planted, "--margin", "0.3")
+    text = result.stdout[result.stdout.index("chain:\n") :]
+    values = yaml.safe_load(planted.read_text(encoding="utf-8")) | yaml.safe_load(text)
+    planted.write_text(yaml.safe_dump(values), encoding="utf-8")
+
+    assert checked(planted).chain.stages
+    assert "the held-out half, opened once:" in result.stdout
+
+
+def test_too_few_speakers_are_said(make_study: MakeStudy) -> None:
+    """With four speakers a side the suggestion says that its fit split is too small to tell, with exit code 1."""
+    config = make_study(audit={"cues": ["tilt", "spectrum"]})
+    result = suggest(config, "--json")
+
+    assert result.exit_code == 1
+    assert (
+        "the fit split has 2 human and 2 synthetic speakers, fewer than 5 a side"
+        in json.loads(result.stdout)["too_small"]
+    )
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"compare": {"conditions": ["human", "synthetic"], "column": "condition", "unit": "speaker"}}, ""),
+        ({"compare": {"column": "passage", "conditions": ["p0", "p1", "h0"]}}, "no clip has passage = h0"),
+        ({"compare": None}, "no two conditions are compared"),
+    ],
+)
+def test_a_study_that_cannot_be_searched_is_refused(make_study: MakeStudy, settings: dict[str, Any], said: str) -> None:
+    """A study without two conditions is refused; a list of two is two."""
+    config = make_study(audit={"cues": ["tilt", "spectrum"]}, **settings)
+    result = suggest(config)
+
+    assert (result.exit_code == 3) == bool(said)
+    assert said in result.stderr
