@@ -5,8 +5,9 @@ fills no pause. Its level is the mean power of 20 ms every 5 ms. Two levels of t
 so no gain moves it:
 
 - the active level: the mean power of the frames at most 15.9 dB below it (the margin of ITU-T P.56);
-- the floor: the level under which the clip stays for 100 ms in all (a tenth of a clip under 1 s), without what
-  is digital zero.
+- the floor: the mean power of the frames at most 6 dB above the lowest 50 ms in all (a tenth of a clip under
+  0.5 s), without what is digital zero. It needs no pause: the closures of a few stops are enough. As those 6 dB
+  take in nearly all of a steady noise, it does not sink with the length of the pauses, as a minimum would.
 
 The threshold lies 10 dB above the floor, at least 15.9 dB and at most 40 dB below the active level. Speech is
 what stays above it for 40 ms and reaches the 15.9 dB somewhere. A weaker or shorter sound (a first "s", the
@@ -42,10 +43,12 @@ ACTIVE_MARGIN_DB = 15.9
 # The weakest consonant of English has 28 dB less power than the strongest vowel (Fletcher, Speech and Hearing
 # in Communication, 1953); its onset and the end of a vowel lie lower still.
 LOWEST_MARGIN_DB = 40.0
-# The level of 20 ms of steady noise stays within 10 dB of its lowest values.
+# The level of 20 ms of steady noise, brown noise above 80 Hz too, stays within 10 dB of its mean, and most of it
+# within 6 dB of its lowest values.
 ABOVE_FLOOR_DB = 10.0
-FLOOR_SECONDS = 0.1
+FLOOR_SECONDS = 0.05
 FLOOR_SHARE = 0.1
+FLOOR_RANGE_DB = 6.0
 
 SHORTEST_SOUND_SECONDS = 0.04
 LONGEST_CLOSURE_SECONDS = 0.15
@@ -66,6 +69,9 @@ class Parts(NamedTuple):
         starts_seconds: where each block starts, and the end of the clip, (blocks + 1,).
         frame_power: mean power of the 20 ms that start with each block, (blocks - 3,).
         constant: whether every sample of a block is the same, in every channel, (blocks,).
+        active: the active level, as power.
+        floor: the floor, as power; 0 where all is digital zero.
+        threshold: the power that parts speech from quiet.
         speech: ranges of speech, in order.
         quiet: ranges of at least 70 ms below the threshold, in order.
     """
@@ -73,6 +79,9 @@ class Parts(NamedTuple):
     starts_seconds: Signal
     frame_power: Signal
     constant: NDArray[np.bool_]
+    active: float
+    floor: float
+    threshold: float
     speech: Blocks
     quiet: Blocks
 
@@ -95,8 +104,8 @@ def _parts(clip: Clip) -> Parts:
     active = _active_power(frame_power)
     if active < SILENCE_POWER:
         raise ClipError("with its channels mixed and its DC out it is silent: no speech and no pauses; replace it")
-    digital = np.convolve(constant, np.ones(FRAME_BLOCKS), mode="valid") > 0
-    threshold = _threshold(frame_power[~digital], active)
+    floor = _floor_power(frame_power[~_digital_frames(constant)])
+    threshold = _threshold(floor, active)
     speech = _speech(frame_power, threshold, active)
     if len(speech) == 0:
         raise ClipError(
@@ -104,9 +113,8 @@ def _parts(clip: Clip) -> Parts:
             "replace it"
         )
     quiet = _inside(_runs(frame_power < threshold), len(frame_power))
-    return Parts(
-        starts / clip.rate, frame_power, constant, speech, quiet[_lengths(quiet) >= _blocks(SHORTEST_QUIET_SECONDS)]
-    )
+    quiet = quiet[_lengths(quiet) >= _blocks(SHORTEST_QUIET_SECONDS)]
+    return Parts(starts / clip.rate, frame_power, constant, active, floor, threshold, speech, quiet)
 
 
 def head_seconds(clip: Clip) -> Seconds:
@@ -142,30 +150,39 @@ def inner_pauses(clip: Clip) -> tuple[Signal, Seconds]:
 
 
 def noise_floor_dbfs(clip: Clip) -> Decibels:
-    """Return the median level of 20 ms in the quiet parts, above 80 Hz; -120 dBFS where it is lower, or nothing.
+    """Return the level of the floor, above 80 Hz; -120 dBFS where it is lower, or most of the quiet is digital zero.
 
     Raises:
-        ClipError: as `parts`, or the clip has no quiet part.
+        ClipError: as `parts`, or nothing in the clip is as quiet as 15.9 dB below its active level.
     """
-    found = _with_quiet(clip)
-    frames = np.concatenate([found.frame_power[first : last - FRAME_BLOCKS + 1] for first, last in found.quiet])
-    return max(db_from_power(float(np.median(frames))), LOWEST_FLOOR_DBFS)
+    found = parts(clip)
+    digital = _digital_frames(found.constant)
+    quiet = found.frame_power < found.threshold
+    if np.count_nonzero(quiet & digital) > np.count_nonzero(quiet & ~digital):
+        return LOWEST_FLOOR_DBFS
+    if found.floor > found.active * 10 ** (-ACTIVE_MARGIN_DB / 10):
+        raise ClipError(
+            f"nothing in it is quiet, {ACTIVE_MARGIN_DB:g} dB below its speech (trimmed, or as noisy as its speech), "
+            "so it has no noise floor; leave the clip out of this cue, or keep some silence around the speech"
+        )
+    return max(db_from_power(found.floor), LOWEST_FLOOR_DBFS)
 
 
 def noise_tilt_db_per_octave(clip: Clip) -> DbPerOctave:
     """Return the slope of the spectrum of the quiet parts, measured like the tilt of speech, 200-7000 Hz.
 
     Raises:
-        ClipError: as `noise_floor_dbfs`, the floor is below -120 dBFS, or the rate is too low.
+        ClipError: as `constant_quiet`, the floor is below -120 dBFS, or the rate is too low.
     """
     from scipy.signal import welch
 
     check_tilt_rate(clip.rate, TILT_BAND_HZ)
+    quiet = _with_quiet(clip).quiet
     if noise_floor_dbfs(clip) == LOWEST_FLOOR_DBFS:
         raise ClipError("its pauses are digital silence, so their noise has no tilt; see digital_zero")
     signal, frame = clip.mono(), round(FRAME_SECONDS * clip.rate)
     total, weights = np.zeros(frame // 2 + 1), 0
-    for first, last in np.rint(parts(clip).starts_seconds * clip.rate).astype(int)[parts(clip).quiet]:
+    for first, last in np.rint(parts(clip).starts_seconds * clip.rate).astype(int)[quiet]:
         frequencies, density = welch(signal[first:last], clip.rate, nperseg=frame)
         total += density * (last - first)
         weights += last - first
@@ -191,7 +208,7 @@ def _with_quiet(clip: Clip) -> Parts:
     if len(found.quiet) == 0:
         raise ClipError(
             f"nothing in it stays quiet for {SHORTEST_QUIET_SECONDS:g} s (trimmed, or as noisy as its speech), "
-            "so it has no noise floor; leave the clip out of this cue, or keep some silence around the speech"
+            "so it has no pauses to look into; leave the clip out of this cue, or keep some silence around the speech"
         )
     return found
 
@@ -238,10 +255,24 @@ def _active_power(frame_power: Signal) -> float:
     return float(means[within[-1]])
 
 
-def _threshold(frame_power: Signal, active: float) -> float:
-    """Return the power that parts speech from quiet, given the frames that are not digital zero."""
-    kept = min(_blocks(FLOOR_SECONDS), round(FLOOR_SHARE * len(frame_power)))
-    floor = float(np.sort(frame_power)[max(kept, 1) - 1]) if len(frame_power) else 0.0
+def _digital_frames(constant: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Return which frames hold a block of digital zero."""
+    return np.asarray(np.convolve(constant, np.ones(FRAME_BLOCKS), mode="valid") > 0)
+
+
+def _floor_power(frame_power: Signal) -> float:
+    """Return the mean power of the frames within 6 dB of the lowest 50 ms; 0 for no frames."""
+    if len(frame_power) == 0:
+        return 0.0
+    rising = np.sort(frame_power)
+    kept = max(min(_blocks(FLOOR_SECONDS), round(FLOOR_SHARE * len(rising))), 1)
+    lowest = rising[:kept].mean()
+    within = np.searchsorted(rising, lowest * 10 ** (FLOOR_RANGE_DB / 10), side="right")
+    return float(rising[: max(within, kept)].mean())
+
+
+def _threshold(floor: float, active: float) -> float:
+    """Return the power that parts speech from quiet."""
     return float(
         np.clip(
             floor * 10 ** (ABOVE_FLOOR_DB / 10),

@@ -11,6 +11,8 @@ import soundfile
 import yaml
 
 from prep.audio import decode
+from prep.encoding import encode_mp3
+from prep.pauses import head_seconds, noise_floor_dbfs
 from prep.progress import Silent
 from prep.run import audit_study
 
@@ -21,6 +23,42 @@ if TYPE_CHECKING:
     from prep.clip import Clip
 
 HELD_OUT_SPEAKERS = 10
+HEAD_SECONDS = 0.0101  # s: two blocks of the measurement
+FLOOR_DB = 4.0  # dB: a clip's own floor is no steady noise, and the quietest 100 ms are one measure of it
+MEDIAN_FLOOR_DB = 1.5  # dB: over the clips
+LONGEST_SECONDS = 4  # s: enough for every cue but the loudness range, and quick
+
+
+QUIETEST_SECONDS = 0.02  # s: a frame of room tone
+QUIETEST_FRAMES = 5  # 100 ms in all, which every clip has in its stops and pauses
+
+
+def room_tone(clip: Clip, frames: int, draw: np.random.Generator) -> np.ndarray:
+    """Return noise with the mean spectrum and the level of the quietest 100 ms of a clip."""
+    signal = clip.samples[:, 0] - clip.samples[:, 0].mean(dtype=np.float64)
+    size = round(QUIETEST_SECONDS * clip.rate)
+    pieces = signal[: len(signal) // size * size].reshape(-1, size)
+    quietest = pieces[np.argsort((pieces**2).mean(axis=1))[:QUIETEST_FRAMES]]
+    window = np.hanning(size) / np.sqrt(np.mean(np.hanning(size) ** 2))
+    white = draw.standard_normal((QUIETEST_FRAMES, frames + size - 1))
+    tones = [np.convolve(noise, piece * window, mode="valid") for noise, piece in zip(white, quietest, strict=True)]
+    return np.sum(tones, axis=0) / np.sqrt(size * QUIETEST_FRAMES)
+
+
+def later(clip: Clip, draw: np.random.Generator) -> np.ndarray:
+    """80 ms of the clip's own room tone before it."""
+    return np.concatenate([room_tone(clip, round(0.08 * clip.rate), draw), clip.samples[:, 0]])
+
+
+def noisier(clip: Clip, draw: np.random.Generator) -> np.ndarray:
+    """The room tone 10 dB louder."""
+    return clip.samples[:, 0] + np.sqrt(10 ** (10 / 10) - 1) * room_tone(clip, clip.frames, draw)
+
+
+def coded(clip: Clip, _: np.random.Generator) -> np.ndarray:
+    """An MP3 of 64 kb/s, decoded."""
+    decoded, _ = decode(encode_mp3(clip, 64), "history.mp3")
+    return decoded.samples[:, 0]
 
 
 def narrower(clip: Clip, _: np.random.Generator) -> np.ndarray:
@@ -51,31 +89,44 @@ def hopped(clip: Clip, _: np.random.Generator) -> np.ndarray:
     return clip.samples[: clip.frames // 256 * 256, 0]
 
 
+def human_clips(shared: Path) -> list[tuple[dict[str, str], Clip]]:
+    """Return the rows and the clips of the human speakers of a real study."""
+    with (shared / "data" / "detection.csv").open(newline="", encoding="utf-8") as file:
+        human = [row for row in csv.DictReader(file) if row["condition"] == "human"]
+    return [(row, decode((shared / "data" / row["file_name"]).read_bytes(), row["file_name"])[0]) for row in human]
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Keep what was measured of the plain clips for all plants."""
+    return tmp_path_factory.mktemp("cache")
+
+
 @pytest.mark.parametrize(
     ("plant", "cue"),
     [
+        (later, "head_silence"),
+        (noisier, "noise_floor"),
         (narrower, "bandwidth"),
         (louder, "loudness"),
         (roomier, "reverb"),
+        (coded, "codec_history"),
         (hopped, "length_granularity"),
     ],
     ids=lambda item: getattr(item, "__name__", item),
 )
 @pytest.mark.usefixtures("inline")
 def test_a_planted_cue_is_found_by_its_own_name(
-    shared: Path, tmp_path: Path, plant: Callable[[Clip, np.random.Generator], np.ndarray], cue: str
+    shared: Path, tmp_path: Path, cache: Path, plant: Callable[[Clip, np.random.Generator], np.ndarray], cue: str
 ) -> None:
     """On ten held-out speakers the planted cue tells the conditions apart, over all cues together."""
-    with (shared / "data" / "detection.csv").open(newline="", encoding="utf-8") as file:
-        human = [row for row in csv.DictReader(file) if row["condition"] == "human"]
     rows: list[dict[str, Any]] = []
-    for number, row in enumerate(human):
-        data = (shared / "data" / row["file_name"]).read_bytes()
-        clip, _ = decode(data, row["file_name"])
+    for number, (row, clip) in enumerate(human_clips(shared)):
         # Half scale, so that no plant is cut off; a length that is no multiple of any hop.
-        clip = clip.with_samples(0.5 * clip.samples[: (clip.frames - 300) // 256 * 256 + 37 + number])
-        planted = plant(clip, np.random.default_rng(number))
-        for condition, samples in (("plain", clip.samples[:, 0]), ("planted", planted)):
+        frames = min(clip.frames - 300, LONGEST_SECONDS * clip.rate) // 256 * 256 + 37 + number
+        plain = clip.with_samples(0.5 * clip.samples[:frames])
+        planted = plant(plain, np.random.default_rng(number))
+        for condition, samples in (("plain", plain.samples[:, 0]), ("planted", planted)):
             name = f"{condition}{number}.wav"
             soundfile.write(tmp_path / name, samples, clip.rate, subtype="PCM_24")
             rows.append(
@@ -90,6 +141,7 @@ def test_a_planted_cue_is_found_by_its_own_name(
         "clips": {"table": "clips.csv"},
         "compare": {"a": "plain", "b": "planted", "match": ["speaker", "passage"]},
         "heldout": {"seed": 1},
+        "cache": str(cache),
         "chain": [{"encode": {"codec": "copy"}}],
     }
     (tmp_path / "study.yaml").write_text(yaml.safe_dump(config, sort_keys=False), encoding="utf-8")
@@ -101,3 +153,20 @@ def test_a_planted_cue_is_found_by_its_own_name(
         name: (item["auc_matched"], item["p_familywise"]) for name, item in audit["before"].items()
     }
     assert found["p_familywise"] <= 0.05
+
+
+def test_80_ms_of_room_tone_are_80_ms(shared: Path) -> None:
+    """In every clip of twenty speakers, 80 ms of its own room tone before it are 80 ms of head silence."""
+    for number, (row, clip) in enumerate(human_clips(shared)):
+        planted = clip.with_samples(later(clip, np.random.default_rng(number))[:, np.newaxis])
+        assert head_seconds(planted) - head_seconds(clip) == pytest.approx(0.08, abs=HEAD_SECONDS), row["speaker"]
+
+
+def test_10_db_of_room_tone_are_10_db(shared: Path) -> None:
+    """In every clip of twenty speakers, its room tone 10 dB louder is a noise floor about 10 dB higher."""
+    rises = {}
+    for number, (row, clip) in enumerate(human_clips(shared)):
+        planted = clip.with_samples(noisier(clip, np.random.default_rng(number))[:, np.newaxis])
+        rises[row["speaker"]] = noise_floor_dbfs(planted) - noise_floor_dbfs(clip)
+    assert {speaker: rise for speaker, rise in rises.items() if abs(rise - 10) > FLOOR_DB} == {}
+    assert np.median(list(rises.values())) == pytest.approx(10, abs=MEDIAN_FLOOR_DB)

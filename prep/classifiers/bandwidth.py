@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
+from prep.audio import resample
 from prep.cue import Cue, Feature, Kind
 from prep.spectrum import bandwidth_hz
 
@@ -11,10 +12,16 @@ if TYPE_CHECKING:
     from prep.clip import Clip
 
 
+# The rate of a listener's device. A converter takes the top few percent of a lower rate away, so that a clip and
+# its converted copy are on one scale only after the same conversion.
+COMMON_RATE = 44_100  # Hz
+
+
 class Bandwidth(Cue):
     """Effective upper edge of the spectrum, whatever rate the file has."""
 
     NAME: ClassVar[str] = "bandwidth"
+    VERSION: ClassVar[int] = 2
     KIND: ClassVar[Kind] = "nuisance"
     FEATURES: ClassVar[tuple[Feature, ...]] = (
         # One band of the measurement.
@@ -23,7 +30,10 @@ class Bandwidth(Cue):
     MEANING: ClassVar[str] = (
         "muffling and history: an earlier rate, a telephone, an MP3 or a synthesiser ends the spectrum early"
     )
-    SOURCE: ClassVar[str] = "prep.spectrum.bandwidth_hz: 95th percentile over the active frames, in bands of 125 Hz"
+    SOURCE: ClassVar[str] = (
+        "prep.spectrum.bandwidth_hz: 95th percentile over the active frames, in bands of 125 Hz, at 44.1 kHz or "
+        "the clip's own rate if that is higher"
+    )
 
     def measure(self, clip: Clip) -> dict[str, float]:
         """Return the upper edge in Hz.
@@ -31,4 +41,4 @@ class Bandwidth(Cue):
         Raises:
             ClipError: the clip is shorter than 32 ms, or silent.
         """
-        return {"bandwidth_hz": bandwidth_hz(clip)}
+        return {"bandwidth_hz": bandwidth_hz(clip if clip.rate > COMMON_RATE else resample(clip, COMMON_RATE))}

@@ -15,6 +15,7 @@ class NoiseTilt(Cue):
     """Slope of the spectrum in the pauses, the head and the tail."""
 
     NAME: ClassVar[str] = "noise_tilt"
+    VERSION: ClassVar[int] = 2
     KIND: ClassVar[Kind] = "nuisance"
     FEATURES: ClassVar[tuple[Feature, ...]] = (
         # The slope of white noise in half a second varies by some tenths.
@@ -31,6 +32,6 @@ class NoiseTilt(Cue):
         """Return the slope in dB/octave.
 
         Raises:
-            ClipError: as for noise_floor; the pauses are digital silence, or the rate is too low for 7 kHz.
+            ClipError: as for digital_zero; the pauses are digital silence, or the rate is too low for 7 kHz.
         """
         return {"noise_tilt_db_per_octave": noise_tilt_db_per_octave(clip)}

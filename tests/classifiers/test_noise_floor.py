@@ -13,6 +13,8 @@ from prep.errors import ClipError
 
 RATE = 22050
 FLOOR_DB = 0.5  # dB: the resolution of the cue
+CLOSURES_DB = 1.0  # dB: a few frames only, with the decay of the high-pass in them
+BROWN_DB = 2.0  # dB: twenty milliseconds of it vary by 2 dB, and the high-pass takes some
 EXACT_DB = 0.01  # dB: the same sound at another gain
 
 
@@ -71,6 +73,45 @@ def test_a_dc_offset_is_not_noise() -> None:
     """A DC offset of 0.05 leaves the floor where it is."""
     clip = talk(-60)
     assert floor(clip.with_samples(clip.samples + 0.05)) == pytest.approx(floor(clip), abs=FLOOR_DB)
+
+
+@pytest.mark.parametrize("closure_seconds", [0.045, 0.06])
+def test_closures_are_enough(closure_seconds: float) -> None:
+    """Without a pause of 70 ms, the closures of four stops have the level of the noise."""
+    time = np.arange(RATE // 4) / RATE
+    buzz = sum(np.sin(2 * np.pi * 120 * k * time) / k for k in range(1, 20))
+    syllable = np.concatenate([0.1 * buzz / np.std(buzz), np.zeros(round(closure_seconds * RATE))])
+    sound = np.concatenate([syllable] * 4 + [syllable[: len(time)]])
+    sound += 1e-3 * np.random.default_rng(1).standard_normal(len(sound))
+    assert floor(Clip(sound[:, np.newaxis], RATE)) == pytest.approx(-60, abs=CLOSURES_DB)
+
+
+def test_more_noise_is_more() -> None:
+    """The floor rises with added noise at every step, and by 10 dB where the noise rises by 10 dB."""
+    floors = [floor(talk(level_dbfs)) for level_dbfs in range(-90, -40, 5)]
+    assert np.diff(floors) == pytest.approx(5, abs=FLOOR_DB)
+
+
+@pytest.mark.parametrize("exponent", [0, 2])
+def test_longer_pauses_are_no_quieter(exponent: int) -> None:
+    """White and brown noise have their level, whether the pauses last 0.2 s in all or 3 s."""
+    for ends_seconds in (0.1, 1.5):
+        clip = talk(-300, ends_seconds=ends_seconds, pause_seconds=0)
+        frequencies = np.fft.rfftfreq(clip.frames, 1 / RATE)
+        white = np.fft.rfft(np.random.default_rng(2).standard_normal(clip.frames))
+        shape = np.where(frequencies < 100, 0, np.maximum(frequencies, 100.0) ** (-exponent / 2))
+        noise = np.fft.irfft(white * shape, clip.frames)
+        noisy = clip.with_samples(clip.samples + 1e-3 * (noise / noise.std())[:, np.newaxis])
+        assert floor(noisy) == pytest.approx(-60, abs=BROWN_DB if exponent else FLOOR_DB)
+
+
+def test_a_little_padding_is_not_the_floor() -> None:
+    """Digital silence of 50 ms at the ends leaves the floor where it is; as most of the quiet it makes it -120."""
+    clip = talk(-60)
+    for seconds, level in ((0.05, -60.0), (2.0, -120.0)):
+        padding = np.zeros((round(seconds * RATE), 1))
+        padded = clip.with_samples(np.concatenate([padding, clip.samples, padding]))
+        assert floor(padded) == pytest.approx(level, abs=FLOOR_DB)
 
 
 def test_speech_without_pauses_has_no_floor() -> None:
