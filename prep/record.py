@@ -28,9 +28,14 @@ if TYPE_CHECKING:
 
 VOLATILE = ("started", "seconds", "platform")
 LIBRARIES = (
+    "faster-whisper",
     "imageio-ffmpeg",
+    "matchering",
     "mutagen",
+    "nara_wpe",
+    "noisereduce",
     "numpy",
+    "onnxruntime",
     "pydantic",
     "pydub",
     "pyloudnorm",

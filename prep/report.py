@@ -217,6 +217,7 @@ def _fits(record: Record) -> str:
         (stage, name, _figure(record["fits"]["evidence"].get(stage, {}).get(name)), _figure(value))
         for stage, released in record["fits"]["release"].items()
         for name, value in released.items()
+        if not isinstance(value, list | dict)
     ]
     if not rows:
         return ""

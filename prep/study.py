@@ -249,8 +249,8 @@ def study_from(document: Document, folder: Path) -> LoadedStudy:
     problems: list[Problem] = []
     values = dict(document.values)
     study_wide = _study_wide_of(values)
-    context = {"path": lambda text: folder / str(_expanded(text))}  # for a step that reads a file
-    steps = tuple(_steps(values.pop("chain", None), document, study_wide, problems, context))
+    study_wide["path_of"] = lambda text: folder / str(_expanded(text))  # for a step that reads a file
+    steps = tuple(_steps(values.pop("chain", None), document, study_wide, problems))
     try:
         study = Study.model_validate({**values, "chain": steps})
     except ValidationError as error:
@@ -298,13 +298,7 @@ def _handed_down(step: type[Step], given: Mapping[str, Any], study_wide: Mapping
     return {**{name: value for name, value in study_wide.items() if name in step.model_fields}, **given}
 
 
-def _steps(
-    chain: object,
-    document: Document,
-    study_wide: Mapping[str, Any],
-    problems: list[Problem],
-    context: Mapping[str, Any],
-) -> Iterator[Step]:
+def _steps(chain: object, document: Document, study_wide: Mapping[str, Any], problems: list[Problem]) -> Iterator[Step]:
     """Yield the steps that can be read, and note what is wrong with the others and with their order."""
     if not isinstance(chain, list) or not chain:
         todo = "list the steps, as chain: [encode: {}]"
@@ -313,7 +307,7 @@ def _steps(
     steps: list[Step] = []
     places: list[int] = []
     for index, entry in enumerate(chain):
-        step = _step(entry, ("chain", index), document, study_wide, problems, context)
+        step = _step(entry, ("chain", index), document, study_wide, problems)
         if step is not None:
             steps.append(step)
             places.append(index)
@@ -325,12 +319,7 @@ def _steps(
 
 
 def _step(
-    entry: object,
-    place: Place,
-    document: Document,
-    study_wide: Mapping[str, Any],
-    problems: list[Problem],
-    context: Mapping[str, Any],
+    entry: object, place: Place, document: Document, study_wide: Mapping[str, Any], problems: list[Problem]
 ) -> Step | None:
     """Return the step of one entry of the chain, or None with its problems noted."""
     if isinstance(entry, str):
@@ -351,7 +340,7 @@ def _step(
     step = classes[name]
     given = {str(key): value for key, value in parameters.items()}
     try:
-        made = step.model_validate(_handed_down(step, given, study_wide), context=dict(context))
+        made = step.model_validate(_handed_down(step, given, study_wide), context=dict(study_wide))
     except ValidationError as error:
         problems += _problems_of(error, (*place, name), step, document)
         return None

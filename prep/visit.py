@@ -30,7 +30,21 @@ if TYPE_CHECKING:
     from prep.cue import Cue
 
 # What turns samples into other samples: another version may give other bytes.
-SOUND_LIBRARIES = ("imageio-ffmpeg", "mutagen", "numpy", "pydub", "pyloudnorm", "scipy", "soundfile", "soxr")
+SOUND_LIBRARIES = (
+    "imageio-ffmpeg",
+    "matchering",
+    "mutagen",
+    "nara_wpe",
+    "noisereduce",
+    "numpy",
+    "onnxruntime",
+    "faster-whisper",
+    "pydub",
+    "pyloudnorm",
+    "scipy",
+    "soundfile",
+    "soxr",
+)
 
 # A codec's overshoot changes a little with the level it is given: three encodings were enough on all real clips.
 MAX_ENCODINGS = 5

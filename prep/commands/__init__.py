@@ -11,9 +11,13 @@ from prep.commands.audit import audit
 from prep.commands.check import check
 from prep.commands.lint import lint
 from prep.commands.measure import measure
+from prep.commands.models import models
+from prep.commands.profile import profile
 from prep.commands.run import run
 from prep.commands.schema import schema
+from prep.commands.screen import screen
 from prep.commands.stages import stages
+from prep.commands.suggest import suggest
 from prep.commands.verify import verify
 
 if TYPE_CHECKING:
@@ -23,9 +27,13 @@ COMMANDS: dict[str, Callable[..., Any]] = {
     "check": check,
     "run": run,
     "audit": audit,
+    "suggest": suggest,
+    "screen": screen,
     "measure": measure,
     "verify": verify,
     "lint": lint,
     "stages": stages,
+    "profile": profile,
+    "models": models,
     "schema": schema,
 }

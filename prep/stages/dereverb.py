@@ -1,0 +1,189 @@
+"""dereverb: less room after each sound, by predicting it from what came before.
+
+Weighted prediction error (Nakatani et al. 2010; nara_wpe, Drude et al. 2018), one channel, at the clip's own rate:
+late reverberation is what a linear filter can predict from the sound some hops earlier, and it is taken off. What the
+filter cannot know, the direct sound and the early reflections, stays.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from pydantic import Field
+
+from prep import audio, deepfilter, level
+from prep.decay import t60_seconds
+from prep.errors import ClipError
+from prep.stage import Applied, Stage
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from prep.clip import Clip, Signal
+    from prep.units import Decibels, Seconds
+
+# Windows of 32 ms every 8 ms, and three hops that are never predicted: as published, and as nara_wpe is used.
+WINDOW_SECONDS, HOP_SECONDS = 0.032, 0.008
+DELAY_HOPS = 3
+ITERATIONS = 3
+# The filter reaches over the first fifth of the decay: 12 dB, in which most of what can be predicted lies.
+REACH_OF_DECAY = 0.2
+FEWEST_TAPS, DEFAULT_TAPS, MOST_TAPS = 5, 10, 20
+# With fewer hops than this for every tap the filter predicts the voice itself, and takes it off.
+HOPS_PER_TAP = 10
+MOST_LOSS_DB = 6.0  # of RMS; where more goes, the filter took the voice
+EARLY_SECONDS = 0.05  # what C50 counts as clear (ISO 3382-1)
+
+
+class Dereverb(Stage[None, None]):
+    """Take late reverberation off each clip; its length, its level and its band stay.
+
+    A clip too short for the filter, or one that it would eat, is passed through, and the notes say so. Channels are
+    treated one by one.
+    """
+
+    NAME: ClassVar[str] = "dereverb"
+    EXPENSIVE: ClassVar[bool] = True
+
+    taps: int | None = Field(
+        default=None, ge=1, le=60, description="filter length in hops of 8 ms, count; by the estimated decay where none"
+    )
+    then_denoise_db: float | None = Field(
+        default=None,
+        gt=0,
+        le=60,
+        description="most that DeepFilterNet lowers what is left of the room after it, dB; none: not at all",
+    )
+
+    def models(self) -> Sequence[str]:
+        """Return DeepFilterNet where it follows."""
+        return (deepfilter.MODEL,) if self.then_denoise_db else ()
+
+    def apply(self, clip: Clip, fit: None) -> Applied:  # noqa: ARG002
+        """Return the clip with less reverberation; the notes hold decay and C50 before and after.
+
+        Raises:
+            ClipError: it is not finite, or faster than what follows it can hear.
+        """
+        if not np.isfinite(clip.samples).all():
+            raise ClipError("has samples that are not finite; export the source again")
+        before = _decay(clip)
+        taps = self.taps or _taps_for(before)
+        notes: dict[str, Any] = {"taps": taps, "t60_before_seconds": before, "c50_before_db": _c50_db(before)}
+        hops = clip.seconds / HOP_SECONDS
+        if hops < HOPS_PER_TAP * taps:
+            taps = int(hops / HOPS_PER_TAP)
+        if taps < min(FEWEST_TAPS, self.taps or FEWEST_TAPS) or not clip.samples.any():
+            return Applied(clip, notes | {"taps": 0, "warning": _too_short(clip)})
+        treated = np.stack([_predicted_off(clip, channel, taps) for channel in range(clip.channels)], axis=1)
+        made = clip.with_samples(treated)
+        if self.then_denoise_db:
+            made = _denoised(made, self.then_denoise_db)
+        loss_db = _change_db(clip, made, (level.rms_dbfs,))
+        if loss_db is None or loss_db > MOST_LOSS_DB:
+            why = "passed through: the filter would have taken the voice with the room"
+            return Applied(clip, notes | {"taps": 0, "warning": why})
+        gain_db = _change_db(clip, made, (level.integrated_lufs, level.rms_dbfs)) or 0.0
+        made = level.gain(made, gain_db)
+        after = _decay(made)
+        told = {"taps": taps, "t60_after_seconds": after, "c50_after_db": _c50_db(after), "gain_restored_db": gain_db}
+        return Applied(made, notes | told)
+
+
+def _decay(clip: Clip) -> Seconds | None:
+    """Return the reverberation time; None where the clip does not tell."""
+    try:
+        return t60_seconds(clip)
+    except ClipError:
+        return None
+
+
+def _taps_for(t60: Seconds | None) -> int:
+    """Return the filter length for a decay, hops."""
+    if t60 is None:
+        return DEFAULT_TAPS
+    return int(np.clip(round(REACH_OF_DECAY * t60 / HOP_SECONDS), FEWEST_TAPS, MOST_TAPS))
+
+
+def _c50_db(t60: Seconds | None) -> Decibels | None:
+    """Return the clarity of a room that decays exponentially in that time: early over late energy, dB."""
+    if t60 is None:
+        return None
+    return 10 * math.log10(math.expm1(6 * math.log(10) * EARLY_SECONDS / t60))
+
+
+def _too_short(clip: Clip) -> str:
+    if not clip.samples.any():
+        return "passed through: it is silent"
+    return f"passed through: {clip.seconds:.2f} s are too short to tell the room from the voice"
+
+
+def _predicted_off(clip: Clip, channel: int, taps: int) -> Signal:
+    """Return one channel without what its past predicts, exact zeros kept."""
+    from nara_wpe.wpe import wpe_v8
+    from scipy.signal import ShortTimeFFT
+    from scipy.signal.windows import hann
+
+    signal = clip.samples[:, channel].astype(np.float64)
+    if not signal.any():
+        return signal
+    hop = round(HOP_SECONDS * clip.rate)
+    window = round(WINDOW_SECONDS / HOP_SECONDS) * hop
+    transform = ShortTimeFFT(hann(window, sym=False), hop, clip.rate)
+    spectra = transform.stft(signal)
+    dry = spectra.copy()
+    # A hop without sound has no power to be divided by, and sound before it foretells nothing after it.
+    for first, last in _runs(np.abs(spectra).max(axis=0) > 0):
+        if last - first >= HOPS_PER_TAP * taps:
+            run = spectra[:, np.newaxis, first:last]
+            dry[:, first:last] = wpe_v8(run, taps=taps, delay=DELAY_HOPS, iterations=ITERATIONS)[:, 0]
+    back: Signal = np.real(transform.istft(dry, k1=len(signal)))
+    return np.where(_in_gap(signal, window), 0.0, back)
+
+
+def _in_gap(signal: Signal, frames: int) -> NDArray[np.bool_]:
+    """Return (frames,) whether a sample is part of a run of exact zeros that is as long as a window."""
+    gap = np.zeros(len(signal), dtype=bool)
+    for first, last in _runs(signal == 0):
+        if last - first >= frames:
+            gap[first:last] = True
+    return gap
+
+
+def _runs(mask: NDArray[np.bool_]) -> NDArray[np.intp]:
+    """Return the ranges [first, last) in which a mask is true, (ranges, 2)."""
+    return np.flatnonzero(np.diff(mask.astype(np.int8), prepend=0, append=0)).reshape(-1, 2)
+
+
+def _denoised(clip: Clip, most_db: Decibels) -> Clip:
+    """Return a clip with what is left of the room attenuated.
+
+    Raises:
+        ClipError: the clip is faster than the denoiser hears.
+    """
+    if clip.rate > deepfilter.RATE_HZ:
+        raise ClipError(
+            f"dereverb: DeepFilterNet hears up to {deepfilter.RATE_HZ / 2000:g} kHz, and {clip.rate} Hz is more; bring "
+            "the source at 48000 Hz or less, or leave then_denoise_db out"
+        )
+    whole = audio.resample(clip, deepfilter.RATE_HZ)
+    away = np.stack(
+        [heard - deepfilter.enhance(heard, most_db) for heard in whole.samples.T.astype(np.float64)], axis=1
+    )
+    back = np.zeros(clip.samples.shape)
+    found = audio.resample(whole.with_samples(away), clip.rate).samples[: clip.frames]
+    back[: len(found)] = found
+    return clip.with_samples(clip.samples - back)
+
+
+def _change_db(before: Clip, after: Clip, measures: Sequence[Any]) -> Decibels | None:
+    """Return how far one clip lies over another, by the first measure that both have."""
+    for measure in measures:
+        levels = [measure(clip) for clip in (before, after)]
+        if None not in levels:
+            return float(levels[0] - levels[1])
+    return None
