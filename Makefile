@@ -5,12 +5,12 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := test
-.PHONY: run audit verify check test lint types floors units coverage docs bench clean
+.PHONY: run audit verify check test models lint types floors units coverage docs bench clean
 
-run: $(VENV)/ready fixtures/clips/made ## prepare the study CONFIG (the demo by default) and say where the report is
+run: $(VENV)/ready models fixtures/clips/made ## prepare the study CONFIG (the demo by default) and say where the report is
 	$(BIN)/prep run $(CONFIG)
 
-audit: $(VENV)/ready fixtures/clips/made ## say how well each cue tells the conditions of CONFIG apart
+audit: $(VENV)/ready models fixtures/clips/made ## say how well each cue tells the conditions of CONFIG apart
 	$(BIN)/prep audit $(CONFIG)
 
 verify: $(VENV)/ready ## hash and decode again what the run of CONFIG left
@@ -31,7 +31,10 @@ types: $(VENV)/ready
 floors: $(VENV)/ready
 	$(BIN)/lint-imports
 
-units: $(VENV)/ready
+models: $(VENV)/ready ## get the weights that some checks and stages need, where they are not here yet
+	$(BIN)/prep models fetch > $(VENV)/models.txt
+
+units: $(VENV)/ready models
 	$(BIN)/python -m pytest -q -n 2
 
 coverage: $(VENV)/ready

@@ -10,6 +10,7 @@ from prep import audio
 from prep.drawing import waveform_svg
 from prep.errors import ClipError
 from prep.page import rendered
+from prep.stages.screen import CHECKS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -69,8 +70,10 @@ def _shown(row: Row, found: Findings | None, error: str, page: Path, *, drawn: b
 
 
 def spans_of(finding: Finding) -> list[tuple[float, float]]:
-    """Return where in the clip a finding is, (start, end) in seconds, as its check told in `spans`."""
-    return [(float(start), float(end)) for start, end in finding.evidence.get("spans", [])]
+    """Return where in the clip a finding is, (start, end) in seconds: as its check told in `spans`, or what it cuts."""
+    told = [(float(start), float(end)) for start, end in finding.evidence.get("spans", [])]
+    cuts = CHECKS[finding.check].CUE.CUT == finding.feature if finding.check in CHECKS else False
+    return told or ([(0.0, finding.value)] if cuts and finding.value else [])
 
 
 def _evidence(finding: Finding) -> list[tuple[str, str]]:
