@@ -217,7 +217,7 @@ def _fits(record: Record) -> str:
         (stage, name, _figure(record["fits"]["evidence"].get(stage, {}).get(name)), _figure(value))
         for stage, released in record["fits"]["release"].items()
         for name, value in released.items()
-        if not isinstance(value, list | dict)
+        if not isinstance(value, list | dict) and name != "warning"
     ]
     if not rows:
         return ""
@@ -226,7 +226,10 @@ def _fits(record: Record) -> str:
         for stage, fit in record["fits"]["release"].items()
         if fit.get("capped")
     ]
-    warnings = [f"**{warning}**" for warning in _no_better(record)]
+    warnings = [
+        f"**{stage}:** {fit['warning']}." for stage, fit in record["fits"]["release"].items() if fit.get("warning")
+    ]
+    warnings += [f"**{warning}**" for warning in _no_better(record)]
     table = _table(("stage", "value", "evidence run", "released"), rows)
     parts = ["## Fits", table, *capped, *_shifts(record), *_stability(record), *warnings]
     return "\n\n".join(parts)

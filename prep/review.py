@@ -72,7 +72,7 @@ def _shown(row: Row, found: Findings | None, error: str, page: Path, *, drawn: b
 def spans_of(finding: Finding) -> list[tuple[float, float]]:
     """Return where in the clip a finding is, (start, end) in seconds: as its check told in `spans`, or what it cuts."""
     told = [(float(start), float(end)) for start, end in finding.evidence.get("spans", [])]
-    cuts = CHECKS[finding.check].CUE.CUT == finding.feature if finding.check in CHECKS else False
+    cuts = finding.feature == CHECKS[finding.check].CUE.CUT if finding.check in CHECKS else False
     return told or ([(0.0, finding.value)] if cuts and finding.value else [])
 
 

@@ -4,17 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from prep.audio import resample
+from prep.bandwidth import effective_bandwidth_hz
 from prep.cue import Cue, Feature, Kind
-from prep.spectrum import bandwidth_hz
 
 if TYPE_CHECKING:
     from prep.clip import Clip
-
-
-# The rate of a listener's device. A converter takes the top few percent of a lower rate away, so that a clip and
-# its converted copy are on one scale only after the same conversion.
-COMMON_RATE = 44_100  # Hz
 
 
 class Bandwidth(Cue):
@@ -41,4 +35,4 @@ class Bandwidth(Cue):
         Raises:
             ClipError: the clip is shorter than 32 ms, or silent.
         """
-        return {"bandwidth_hz": bandwidth_hz(clip if clip.rate > COMMON_RATE else resample(clip, COMMON_RATE))}
+        return {"bandwidth_hz": effective_bandwidth_hz(clip)}
