@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 from typing import Any
 
 
@@ -22,4 +23,6 @@ def rendered(template: str, **values: Any) -> str:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
+    # The texts of a report are escaped for Markdown already; escaped again they would show their marks.
+    environment.filters["unescaped"] = html.unescape
     return environment.get_template(f"{template}.j2").render(**values)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 PRIVATE = 0o600
-PRIVATE_FILES = ("key.csv", "run.json", "report.md", "methods.md", "stimuli.csv")
+PRIVATE_FILES = ("key.csv", "run.json", "report.html", "report.md", "methods.md", "stimuli.csv")
 SECRET_BYTES = 32
 SHORTEST_SECRET_BYTES = 16
 # One time for every delivered file: when a clip was rendered may depend on its condition.

@@ -21,7 +21,7 @@ MOST_ROWS = 20  # of a list in the report
 
 def report_md(record: Record) -> str:
     """Return the report of a run in Markdown. It names conditions: it belongs beside the key."""
-    record = _readable(record)
+    record = readable(record)
     parts = [
         f"# {record['study']}\n\nThis page names conditions. Keep it with the key, away from listeners.",
         _done(record),
@@ -41,7 +41,7 @@ def report_md(record: Record) -> str:
 
 def methods_md(record: Record) -> str:
     """Return a paragraph that a paper can print."""
-    record = _readable(record)
+    record = readable(record)
     sentences = [
         _format_sentence(record),
         *_level_sentences(record),
@@ -59,7 +59,7 @@ def stimuli_csv(record: Record) -> bytes:
     columns = ["condition", "speaker", "passage", "text", "source", "licence"]
     delivered = [clip for clip in record["clips"] if clip["delivered"]]
     known = [name for name in columns if any(clip["columns"].get(name) for clip in delivered)]
-    measures = list(dict.fromkeys(name for clip in delivered for name in _measures(clip["delivered"]["cues"])))
+    measures = list(dict.fromkeys(name for clip in delivered for name in measures_of(clip["delivered"]["cues"])))
     text = io.StringIO()
     head = ["id", "role", *known, *measures, "corrections"]
     writer = csv.DictWriter(text, head, restval="", extrasaction="ignore", lineterminator="\n")
@@ -71,19 +71,19 @@ def stimuli_csv(record: Record) -> bytes:
             for name, value in notes.items()
             if isinstance(value, int | float) and not isinstance(value, bool)
         )
-        values = {name: f"{value:.3f}" for name, value in _measures(clip["delivered"]["cues"]).items()}
+        values = {name: f"{value:.3f}" for name, value in measures_of(clip["delivered"]["cues"]).items()}
         writer.writerow(
             {**clip["columns"], **values, "id": clip["id"], "role": clip["role"], "corrections": corrections}
         )
     return text.getvalue().encode()
 
 
-def _readable(value: Any) -> Any:
+def readable(value: Any) -> Any:
     """Return a record in which no text can be taken for markup or a control code."""
     if isinstance(value, dict):
-        return {_readable(name): _readable(item) for name, item in value.items()}
+        return {readable(name): readable(item) for name, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_readable(item) for item in value]
+        return [readable(item) for item in value]
     if not isinstance(value, str) or (value.isprintable() and not set("<>&") & set(value)):
         return value
     escaped = "".join(sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in value)
@@ -91,6 +91,10 @@ def _readable(value: Any) -> Any:
 
 
 def _done(record: Record) -> str:
+    return "## What was done\n\n" + "\n".join(f"- {line}" for line in done_lines(record))
+
+
+def done_lines(record: Record) -> list[str]:
     """Say what was done, and on which side only."""
     counts = record["counts"]
     lines = [
@@ -99,8 +103,7 @@ def _done(record: Record) -> str:
     for item in record["one_sided"]:
         treated = ", ".join(f"{count} {name}" for name, count in item["treated_by_condition"].items()) or "none"
         lines.append(f"One-sided: {item['stage']} treated {treated} clips only.")
-    lines += [f"Note: {notice}." for notice in record["notices"]]
-    return "## What was done\n\n" + "\n".join(f"- {line}" for line in lines)
+    return lines + [f"Note: {notice}." for notice in record["notices"]]
 
 
 def _shortfalls(record: Record) -> str:
@@ -188,7 +191,7 @@ def _more(rows: Sequence[Any]) -> str:
 def _clips(record: Record) -> str:
     """Count clips and units by condition and half."""
     rows = []
-    for condition, clips in _by_condition(record).items():
+    for condition, clips in by_condition(record).items():
         halves = Counter(clip["half"] for clip in clips)
         unit = record["config"]["compare"]["unit"] if record["config"]["compare"] else "speaker"
         units = {clip["columns"].get(unit) for clip in clips} - {None, ""}
@@ -201,7 +204,7 @@ def _clips(record: Record) -> str:
 def _levels(record: Record) -> str:
     """Tell the levels of each condition before and after: median and range."""
     rows = []
-    for condition, clips in _by_condition(record).items():
+    for condition, clips in by_condition(record).items():
         for name in LEVEL_MEASURES:
             before = _values(clips, "source", name)
             after = _values(clips, "delivered", name)
@@ -656,7 +659,7 @@ def _selection(selection: Mapping[str, str | list[str]]) -> str:
     )
 
 
-def _by_condition(record: Record) -> dict[str, list[Record]]:
+def by_condition(record: Record) -> dict[str, list[Record]]:
     """Return the stimuli that were delivered by condition, in alphabetical order."""
     compare = record["config"]["compare"]
     column = compare["column"] if compare else "condition"
@@ -667,12 +670,13 @@ def _by_condition(record: Record) -> dict[str, list[Record]]:
     return dict(sorted(found.items()))
 
 
-def _measures(cues: Mapping[str, Mapping[str, Any]]) -> dict[str, float]:
+def measures_of(cues: Mapping[str, Mapping[str, Any]]) -> dict[str, float]:
+    """Return every defined feature of a clip's cues by name."""
     return {name: value for cue in cues.values() if "undefined" not in cue for name, value in cue.items()}
 
 
 def _values(clips: Sequence[Record], part: str, name: str) -> list[float]:
-    return [value for clip in clips if (value := _measures(clip[part]["cues"]).get(name)) is not None]
+    return [value for clip in clips if (value := measures_of(clip[part]["cues"]).get(name)) is not None]
 
 
 def _spread(values: Sequence[float]) -> str:

@@ -23,6 +23,7 @@ from prep.passes import Branch, Entry, Runner, branches_of
 from prep.publish import publish, study_secret
 from prep.record import clip_record, json_bytes, key_csv, manifest_csv, slot_records, this_platform, versions
 from prep.report import methods_md, report_md, stimuli_csv
+from prep.report_page import report_html
 from prep.store import Store, digest
 from prep.unconfigured import study_of
 from prep.verify import verify_output
@@ -85,6 +86,7 @@ def run_study(
             "manifest.csv": manifest,
             "key.csv": key,
             "stimuli.csv": stimuli_csv(record),
+            "report.html": report_html(record).encode(),
             "report.md": report_md(record).encode(),
             "methods.md": methods_md(record).encode(),
         }

@@ -40,7 +40,7 @@ def show_run(done: Done, *, as_json: bool) -> None:
     delivered = done.record["counts"].get("delivered", 0)
     output = os.path.relpath(done.output) if done.output else ""
     _print(f"{delivered} of {len(done.record['clips'])} clips delivered to {output}")
-    _print(f"report: {output}/report.md")
+    _print(f"report: {output}/report.html")
 
 
 def show_audit(done: Done, *, as_json: bool) -> None:
