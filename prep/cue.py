@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
 from prep.stage import Step
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from prep.clip import Clip
     from prep.facts import AudioFacts
@@ -50,6 +50,10 @@ class Cue(Step):
     LIMITS: ClassVar[dict[str, float]] = {}
     MODELS: ClassVar[tuple[str, ...]] = ()
     CUT: ClassVar[str] = ""
+
+    def models(self) -> Sequence[str]:
+        """Return MODELS."""
+        return self.MODELS
 
     def measure(self, clip: Clip) -> dict[str, float]:
         """Return each feature by name. Pure.

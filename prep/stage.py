@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NamedTuple, S
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from prep.models import digests_of
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -90,10 +92,15 @@ class Step(BaseModel):
     def _no_truth_values(cls, given: Any) -> Any:
         return refuse_truth_values(cls, given)
 
+    def models(self) -> Sequence[str]:
+        """Return the names in `prep.models` of what it needs."""
+        return ()
+
     def identity(self) -> Mapping[str, Any]:
-        """Return what decides the sound of this step: name, version and parameters."""
+        """Return what decides the sound of this step: name, version, parameters and models."""
         parameters = self.model_dump(mode="json", exclude={"only"})
-        return {"step": self.NAME, "version": self.VERSION, "parameters": parameters}
+        models = {"models": digests_of(self.models())} if self.models() else {}
+        return {"step": self.NAME, "version": self.VERSION, "parameters": parameters, **models}
 
 
 class Stage(Step, Generic[M, F]):
@@ -126,10 +133,6 @@ class Stage(Step, Generic[M, F]):
     def applies_to(self) -> dict[str, str | list[str]] | None:
         """Return which rows `apply` is for: `only`, unless a stage derives it from another field."""
         return self.only
-
-    def models(self) -> Sequence[str]:
-        """Return the names in `prep.models` of what it needs."""
-        return ()
 
     @classmethod
     def rungs(cls, column: str, a: str, b: str) -> Sequence[dict[str, Any]]:  # noqa: ARG003
