@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections import Counter
 from contextlib import contextmanager
@@ -22,6 +21,7 @@ from prep.models import digests_of
 from prep.passes import Branch, Entry, Runner, branches_of
 from prep.publish import publish, study_secret
 from prep.record import clip_record, json_bytes, key_csv, manifest_csv, slot_records, this_platform, versions
+from prep.records import read_record
 from prep.report import methods_md, report_md, stimuli_csv
 from prep.report_page import report_html
 from prep.store import Store, digest
@@ -126,7 +126,7 @@ def audit_run(output: Path, fail_if: Sequence[str] = ()) -> Done:
     found = verify_output(output)
     if found.problems:
         raise ConfigError(found.problems)
-    record = json.loads((output / "run.json").read_text(encoding="utf-8"))
+    record = read_record(output)
     cues = (record["audit"] or {}).get("cues", {})
     limits = [parse_limit(text, cues) for text in (*(limit["limit"] for limit in record["limits"]), *fail_if)]
     return Done(record | {"limits": judged(limits, record["audit"])}, output)

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from prep.commands.audit import audit
 from prep.commands.check import check
+from prep.commands.compare import compare
 from prep.commands.lint import lint
 from prep.commands.measure import measure
 from prep.commands.models import models
 from prep.commands.profile import profile
+from prep.commands.report import report
 from prep.commands.run import run
 from prep.commands.schema import schema
 from prep.commands.screen import screen
@@ -32,6 +34,8 @@ COMMANDS: dict[str, Callable[..., Any]] = {
     "measure": measure,
     "verify": verify,
     "lint": lint,
+    "report": report,
+    "compare": compare,
     "stages": stages,
     "profile": profile,
     "models": models,

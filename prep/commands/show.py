@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from prep.check import Plan
+    from prep.comparison import Comparison
     from prep.lint import Lint
     from prep.measure import Measures
     from prep.run import Done
@@ -87,6 +88,30 @@ def show_suggestion(done: Suggestion, *, as_json: bool) -> None:
     _show_cues(done.record)
     for line in yaml.safe_dump({"chain": done.chain}, sort_keys=False, allow_unicode=True).splitlines():
         _print(line)
+
+
+def show_comparison(done: Comparison, *, as_json: bool) -> None:
+    """Print what changed between two runs, conclusions first."""
+    if as_json:
+        parts = {name: [change._asdict() for change in changes] for name, changes in vars(done).items()}
+        show_json(parts)
+        return
+    for change in done.conclusions:
+        _print(f"a conclusion changed: {change.what} was {change.first}, is {change.second}")
+    rows = [
+        (part, change.what, _leaf(change.first), _leaf(change.second))
+        for part, changes in vars(done).items()
+        for change in changes
+        if part != "conclusions"
+    ]
+    if rows:
+        _table(("part", "what", "first", "second"), rows)
+    if not rows and not done.conclusions:
+        _print("the two runs are the same")
+
+
+def _leaf(value: Any) -> str:
+    return _number(value) if isinstance(value, float) else _plain(value)
 
 
 def show_plan(plan: Plan, *, as_json: bool) -> None:
