@@ -29,6 +29,9 @@ class Bandwidth(Cue):
         "the clip's own rate if that is higher"
     )
 
+    # Clean telephone speech ends at 3.4 kHz and reads 3.9.
+    LIMITS: ClassVar[dict[str, float]] = {"min_bandwidth_hz": 3000.0}
+
     def measure(self, clip: Clip) -> dict[str, float]:
         """Return the upper edge in Hz.
 

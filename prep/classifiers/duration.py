@@ -21,6 +21,8 @@ class Duration(Cue):
     )
     MEANING: ClassVar[str] = "length: speaking rate and pauses, and how the clip was cut"
     SOURCE: ClassVar[str] = "by definition: frames over sampling rate"
+    # Below one block of ITU-R BS.1770 a clip has no integrated loudness, and few words are so short.
+    LIMITS: ClassVar[dict[str, float]] = {"min_duration_seconds": 0.4}
 
     def measure(self, clip: Clip) -> dict[str, float]:
         """Return the length of the clip in seconds.

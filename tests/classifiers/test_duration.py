@@ -26,3 +26,10 @@ def test_no_samples_have_no_duration() -> None:
     """A clip of no samples has no duration, and says so."""
     with pytest.raises(ClipError, match="no samples"):
         Duration().measure(Clip(np.zeros((0, 1), np.float32), 44100))
+
+
+def test_limit_is_one_block_of_loudness() -> None:
+    """As a screen it turns down what is shorter than the 0.4 s that a loudness needs, and nothing longer."""
+    for frames, kept in ((17640, True), (17639, False)):
+        seconds = Duration().measure(Clip(np.zeros((frames, 1), np.float32), 44100))["duration_seconds"]
+        assert (seconds >= Duration.LIMITS["min_duration_seconds"]) == kept

@@ -62,3 +62,9 @@ def test_short_clips_have_none() -> None:
     """A clip shorter than a second is turned down."""
     with pytest.raises(ClipError, match="hum needs 1 s"):
         db_of(noise(0.9))
+
+
+def test_limit_lies_between_noise_and_hum() -> None:
+    """As a screen it turns down hum as loud as the noise around it, and neither noise alone nor hum 20 dB lower."""
+    limit = Hum.LIMITS["max_hum_db"]
+    assert db_of(noise() + comb(50.0, 5 * RATE)) < limit < db_of(noise() + 10 * comb(50.0, 5 * RATE))
