@@ -79,6 +79,8 @@ class Clip:
 
     def mono(self) -> Signal:
         """Return the mean of the channels, shape (frames,), float64."""
+        if self.channels == 1:  # the same numbers, four times as fast
+            return self.samples[:, 0].astype(np.float64)
         mean: Signal = self.samples.mean(axis=1, dtype=np.float64)
         return mean
 

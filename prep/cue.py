@@ -39,7 +39,8 @@ class Cue(Step):
     FEATURES: the numbers `measure` returns, in order. MEANING: one line for a reader.
     SOURCE: the paper or standard that defines it. LIMITS: what it forbids as a screen where the config says
     nothing, as {"max_music_probability": 0.5}: `max_` or `min_` before a feature's name.
-    MODELS: names in `prep.models` of what it needs; a cue with any is audited only where the config names it.
+    MODELS: names in `prep.models` of what it needs. BATTERY: whether `audit: {cues: all}` holds it; a check for
+    defects does not belong there, and one with MODELS is audited only where the config names it.
     CUT: the feature, in seconds, that says how much of the clip's start may be cut off to mend it.
     """
 
@@ -49,6 +50,7 @@ class Cue(Step):
     SOURCE: ClassVar[str] = ""
     LIMITS: ClassVar[dict[str, float]] = {}
     MODELS: ClassVar[tuple[str, ...]] = ()
+    BATTERY: ClassVar[bool] = True
     CUT: ClassVar[str] = ""
 
     def models(self) -> Sequence[str]:

@@ -144,7 +144,7 @@ class Audit(Section):
     """Which cues are audited, and how."""
 
     cues: Literal["all"] | list[str] = Field(
-        default="all", description="all (but those that need a model), or the names of cues"
+        default="all", description="all (the battery, without models and defects), or the names of cues"
     )
     equivalence_auc: float = Field(
         default=0.15,
@@ -190,9 +190,9 @@ class Study(Section):
     cache: PathText = Field(default=".prep-cache", description="folder of kept results; no effect on results")
 
     def audited(self) -> list[str]:
-        """Return the names of the audited cues: all are those that need no model, which everyone has."""
-        known = cue_classes()
-        return [name for name in known if not known[name].MODELS] if self.audit.cues == "all" else self.audit.cues
+        """Return the names of the audited cues: all are the battery, without what needs a model."""
+        battery = [name for name, cue in cue_classes().items() if cue.BATTERY and not cue.MODELS]
+        return battery if self.audit.cues == "all" else self.audit.cues
 
     def cues(self) -> tuple[Cue, ...]:
         """Return the audited cues, set up for this study."""

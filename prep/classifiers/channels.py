@@ -21,6 +21,7 @@ class Channels(Cue):
 
     NAME: ClassVar[str] = "channels"
     KIND: ClassVar[Kind] = "nuisance"
+    BATTERY: ClassVar[bool] = False
     FEATURES: ClassVar[tuple[Feature, ...]] = (
         Feature("channel_imbalance_db", "dB", "loudest channel over the quietest; mono has 0, a dead one 100", 0.1),
         Feature("channel_correlation", "no unit", "lowest correlation of two channels; mono has 1, inverted -1", 0.01),

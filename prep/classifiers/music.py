@@ -34,7 +34,7 @@ class Music(Cue):
     NAME: ClassVar[str] = "music"
     KIND: ClassVar[Kind] = "nuisance"
     FEATURES: ClassVar[tuple[Feature, ...]] = (
-        Feature("music_probability", "1", "that music is played under the voice; 0.5 is as likely as not", 0.01),
+        Feature("music_probability", "no unit", "that music is played under the voice; 0.5 is as likely as not", 0.01),
     )
     MEANING: ClassVar[str] = "a music bed under a recording tells where it comes from, and listeners hear it first"
     SOURCE: ClassVar[str] = (

@@ -46,6 +46,7 @@ class Outliers(Cue):
 
     NAME: ClassVar[str] = "outliers"
     KIND: ClassVar[Kind] = "nuisance"
+    BATTERY: ClassVar[bool] = False
     FEATURES: ClassVar[tuple[Feature, ...]] = (
         Feature("glitch_count", "count", "places where samples lie far outside their neighbourhood", 1.0),
         Feature("dropout_count", "count", "runs of exact zeros of 1 ms or more in the middle of sound", 1.0),

@@ -27,6 +27,7 @@ class Silence(Cue):
 
     NAME: ClassVar[str] = "silence"
     KIND: ClassVar[Kind] = "voice"
+    BATTERY: ClassVar[bool] = False
     FEATURES: ClassVar[tuple[Feature, ...]] = (
         Feature("active_seconds", "s", "time within 30 dB of the loudest frames and above -85 dBFS", 0.02),
         Feature(

@@ -30,6 +30,7 @@ class Snr(Cue):
 
     NAME: ClassVar[str] = "snr"
     KIND: ClassVar[Kind] = "nuisance"
+    BATTERY: ClassVar[bool] = False
     FEATURES: ClassVar[tuple[Feature, ...]] = (
         Feature("snr_db", "dB", "speech without the noise in it over the noise in the pauses; 80 is silence", 0.5),
     )

@@ -1,8 +1,9 @@
 """denoise: less noise under the voice, by at most so many decibels, and nothing else.
 
 What the denoiser takes away is brought back to the clip's own rate and subtracted from the clip, so that what the
-denoiser cannot hear (above its band) stays as it was. A sound that stands out of the noise of its pause, a breath, a
-lip, a swallow, is part of a voice: it loses no more than 2 dB, whatever the denoiser makes of it.
+denoiser cannot hear (above its band) stays as it was. A sound that stands out of the noise and is weaker than speech,
+a breath, a lip, a swallow, is part of a voice: it loses no more than 2 dB, whatever the denoiser makes of it. What the
+voice itself loses is given back as one gain.
 """
 
 from __future__ import annotations
@@ -14,22 +15,38 @@ from pydantic import Field
 
 from prep import audio, deepfilter, level
 from prep.errors import ClipError, RefusedError
-from prep.pauses import noise_floor_dbfs, parts
+from prep.pauses import (
+    ACTIVE_MARGIN_DB,
+    BLOCK_SECONDS,
+    FRAME_BLOCKS,
+    HIGH_PASS_HZ,
+    SHORTEST_QUIET_SECONDS,
+    noise_floor_dbfs,
+    parts,
+)
 from prep.stage import Applied, FitsOn, Measured, Rejected, Stage, Value
-from prep.units import ratio_from_db
+from prep.units import db_from_ratio, ratio_from_db
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from numpy.typing import NDArray
 
     from prep.clip import Clip, Signal
     from prep.units import Decibels
 
 Selection = dict[str, str | list[str]]
 
-SMOOTHING_SECONDS = 0.02  # of what is taken away more or less: no click, and shorter than a breath
-STANDS_OUT_DB = 6.0  # over the floor of the pauses; 20 ms of steady noise stay below
+FRAME_SECONDS = 0.02  # of what is taken away more or less: no click, and shorter than a breath
+STANDS_OUT_DB = 6.0  # over the floor of the clip; 20 ms of most steady noise stay below
+LOUD_SHARE = 0.1  # of the frames: the loudest are voice, with the least noise in it
 SPECTRAL_GATE_SECONDS = 0.032  # a window of the gate
+GATE_SMOOTHING_HZ = 500.0  # as noisereduce has it
 SHORTEST_PROFILE_SECONDS = 0.1  # of quiet that the gate learns the noise from
+# 16 bits with dither have -93 dBFS: what is there is the file's, and another sample type has another.
+NO_NOISE_DBFS = -90.0
+SMALLEST_GAIN = 1e-3  # of a voice: what is quieter than 60 dB below itself is gone
+SHORTEST_ZEROS_SECONDS = 0.005  # a single sample of zero is chance
 
 
 class FloorMeasure(Value):
@@ -49,7 +66,8 @@ class Denoise(Stage[FloorMeasure, FloorFit | None]):
     """Take noise off the voice, by at most so many decibels; breaths and the band of the clip stay.
 
     DeepFilterNet 3 (Schröter et al. 2023), or a spectral gate (noisereduce; Sainburg et al. 2020) that learns the
-    noise from the clip's own pauses. Channels are treated one by one.
+    noise from the clip's own pauses. Channels are treated one by one; the gain that gives the voice its level back is
+    one for all.
     """
 
     NAME: ClassVar[str] = "denoise"
@@ -58,14 +76,12 @@ class Denoise(Stage[FloorMeasure, FloorFit | None]):
     EXPENSIVE: ClassVar[bool] = True
 
     method: Literal["deepfilter", "spectral_gate"] = Field(default="deepfilter", description="which denoiser; no unit")
-    max_attenuation_db: float = Field(default=12.0, gt=0, le=60, description="most that noise is lowered, dB")
+    max_attenuation_db: float = Field(default=18.0, gt=0, le=60, description="most that noise is lowered, dB")
     breath_loss_db: float = Field(
-        default=2.0, ge=0, description="most that a sound loses which stands 6 dB over the noise of its pause, dB"
+        default=2.0, ge=0, description="most that a sound weaker than speech loses, 6 dB over the noise or more, dB"
     )
     max_level_loss_db: float = Field(
-        default=1.0,
-        gt=0,
-        description="loss of active level (RMS where it has none) beyond which a clip is rejected, dB",
+        default=3.0, gt=0, description="loss of level of the voice beyond which a clip is rejected, dB"
     )
     floor_towards: Selection | None = Field(
         default=None,
@@ -116,45 +132,46 @@ class Denoise(Stage[FloorMeasure, FloorFit | None]):
         if not np.isfinite(clip.samples).all():
             raise ClipError("has samples that are not finite; export the source again")
         floor = _floor_db(clip)
-        most_db = self._attenuation_db(floor, fit)
+        most_db = self._attenuation_db(clip, floor, fit)
         notes: dict[str, Any] = {"max_attenuation_db": most_db, "floor_before_db": floor}
-        if most_db <= 0 or not clip.samples.any():
-            return Applied(
-                clip, notes | {"warning": "" if clip.samples.any() else "it is silent and was left as it is"}
-            )
-        removed = np.stack([self._removed(clip, channel, most_db) for channel in range(clip.channels)], axis=1)
-        kept = clip.samples - removed * _share(clip, removed, self.breath_loss_db)[:, np.newaxis]
+        if not clip.samples.any():
+            return Applied(clip, notes | {"warning": "it is silent and was left as it is"})
+        if most_db <= 0:
+            return Applied(clip, notes)
+        channels = [clip.with_samples(clip.samples[:, [channel]]) for channel in range(clip.channels)]
+        removed = np.stack([self._removed(channel, most_db) for channel in channels], axis=1)
         # Where the source is digital zero, nothing is made up.
-        treated = clip.with_samples(np.where(clip.samples == 0, 0.0, kept))
+        treated = clip.with_samples(np.where(_digital_zero(clip), 0.0, clip.samples - removed))
         lost_db = _lost_db(clip, treated)
-        if lost_db is not None and lost_db > self.max_level_loss_db:
-            reason = f"denoising takes {lost_db:.2f} dB of its active level: it takes voice for noise"
+        if lost_db > self.max_level_loss_db:
+            reason = f"denoising takes {lost_db:.2f} dB off its voice: it takes voice for noise"
             return Rejected(reason, lost_db, self.max_level_loss_db)
-        return Applied(treated, notes | {"floor_after_db": _floor_db(treated), "active_level_lost_db": lost_db})
+        treated = level.gain(treated, max(lost_db, 0.0))
+        return Applied(treated, notes | {"floor_after_db": _floor_db(treated), "gain_restored_db": max(lost_db, 0.0)})
 
-    def _attenuation_db(self, floor: Decibels | None, fit: FloorFit | None) -> Decibels:
+    def _attenuation_db(self, clip: Clip, floor: Decibels | None, fit: FloorFit | None) -> Decibels:
         """Return the most that this clip's noise may be lowered."""
-        if fit is None or floor is None:
+        if fit is None:
             return self.max_attenuation_db
+        if floor is None:
+            # Nothing in it is that far below its speech; where even this cannot be said, it is left alone.
+            floor = -ACTIVE_MARGIN_DB if _has_parts(clip) else fit.floor_db
         return float(np.clip(floor - fit.floor_db, 0.0, self.max_attenuation_db))
 
-    def _removed(self, clip: Clip, channel: int, most_db: Decibels) -> Signal:
-        """Return what the denoiser takes away from a channel, at the clip's rate."""
-        signal = clip.samples[:, channel].astype(np.float64)
-        if self.method == "spectral_gate":
-            return _gated_away(clip, signal, most_db)
-        if clip.rate > deepfilter.RATE_HZ:
-            raise ClipError(
-                f"denoise: DeepFilterNet hears up to {deepfilter.RATE_HZ / 2000:g} kHz, and {clip.rate} Hz is more: "
-                "noise above would stay alone; bring the source at 48000 Hz or less, or use method: spectral_gate"
-            )
-        whole = audio.resample(clip.with_samples(signal[:, np.newaxis]), deepfilter.RATE_HZ)
-        heard = whole.mono()
-        away = whole.with_samples((heard - deepfilter.enhance(heard, most_db))[:, np.newaxis])
-        back = np.zeros(clip.frames)
-        found = audio.resample(away, clip.rate).mono()[: clip.frames]
-        back[: len(found)] = found
-        return back
+    def _removed(self, channel: Clip, most_db: Decibels) -> Signal:
+        """Return what goes of a channel, (frames,)."""
+        if not channel.samples.any():
+            return np.zeros(channel.frames)
+        found = _gated_away(channel, most_db) if self.method == "spectral_gate" else _filtered_away(channel, most_db)
+        return found * _share(channel, found, self.breath_loss_db)
+
+
+def _has_parts(clip: Clip) -> bool:
+    """Say whether speech can be told from quiet."""
+    try:
+        return bool(parts(clip))
+    except ClipError:
+        return False
 
 
 def _floor_db(clip: Clip) -> Decibels | None:
@@ -166,54 +183,108 @@ def _floor_db(clip: Clip) -> Decibels | None:
         return None
 
 
-def _gated_away(clip: Clip, signal: Signal, most_db: Decibels) -> Signal:
-    """Return what a spectral gate takes away, its noise learned from the clip's pauses.
+def _filtered_away(channel: Clip, most_db: Decibels) -> Signal:
+    """Return what DeepFilterNet takes away from a channel, at the clip's rate.
 
     Raises:
-        ClipError: there are no pauses.
+        ClipError: the clip is faster than it hears.
+    """
+    if channel.rate > deepfilter.RATE_HZ:
+        raise ClipError(
+            f"denoise: DeepFilterNet hears up to {deepfilter.RATE_HZ / 2000:g} kHz, and {channel.rate} Hz is more: "
+            "noise above would stay alone; bring the source at 48000 Hz or less, or use method: spectral_gate"
+        )
+    whole = audio.resample(channel, deepfilter.RATE_HZ)
+    heard = whole.mono()
+    away = whole.with_samples((heard - deepfilter.enhance(heard, most_db))[:, np.newaxis])
+    back = np.zeros(channel.frames)
+    found = audio.resample(away, channel.rate).mono()[: channel.frames]
+    back[: len(found)] = found
+    return back
+
+
+def _gated_away(channel: Clip, most_db: Decibels) -> Signal:
+    """Return what a spectral gate takes away from a channel, the noise learned from its own quiet; nothing of dither.
+
+    Raises:
+        ClipError: it has too little.
     """
     from noisereduce import reduce_noise
 
-    edges = np.rint(parts(clip).starts_seconds * clip.rate).astype(np.intp)
-    pieces = [signal[edges[first] : edges[last]] for first, last in parts(clip).quiet]
-    quiet = np.concatenate([np.empty(0), *pieces])
-    if len(quiet) < SHORTEST_PROFILE_SECONDS * clip.rate:
+    signal, quiet = channel.mono(), _quiet(channel)
+    if len(quiet) < SHORTEST_PROFILE_SECONDS * channel.rate:
         raise ClipError(
-            f"denoise: it has {len(quiet) / clip.rate:.2f} s of pauses, and the gate learns the noise from "
+            f"denoise: {len(quiet) / channel.rate:.2f} s of it are quiet, and the gate learns the noise from "
             f"{SHORTEST_PROFILE_SECONDS:g} s or more; use method: deepfilter"
         )
-    window = 2 ** round(np.log2(SPECTRAL_GATE_SECONDS * clip.rate))
+    if np.mean(np.square(quiet)) < 10 ** (NO_NOISE_DBFS / 10):
+        return np.zeros(len(signal))
+    window = 2 ** round(np.log2(SPECTRAL_GATE_SECONDS * channel.rate))
     gated = reduce_noise(
         y=signal,
-        sr=clip.rate,
+        sr=channel.rate,
         y_noise=quiet,
         stationary=True,
         prop_decrease=1 - ratio_from_db(-most_db),
         n_fft=window,
+        freq_mask_smooth_hz=GATE_SMOOTHING_HZ,
         # Longer than the clip, so that it is never treated in pieces.
         chunk_size=len(signal) + 1,
         padding=window,
     )
-    away: Signal = signal - np.asarray(gated, dtype=np.float64)[: len(signal)]
+    # Its mask is smoothed as if it were 0 below 0 Hz and above the band: up to 6 dB are lost there, pitch too.
+    spectrum = np.fft.rfft(np.asarray(gated, dtype=np.float64)[: len(signal)])
+    covered = _covered(window, channel.rate)
+    places = np.linspace(0, len(covered) - 1, len(spectrum))
+    away: Signal = signal - np.fft.irfft(spectrum / np.interp(places, np.arange(len(covered)), covered), len(signal))
     return away
 
 
-def _share(clip: Clip, removed: Signal, most_loss_db: Decibels) -> Signal:
+def _covered(window: int, rate: int) -> Signal:
+    """Return the share of noisereduce's smoothing of a mask that lies inside the band, at each bin of a window."""
+    bins = int(GATE_SMOOTHING_HZ / (rate / (window / 2)))
+    triangle = np.concatenate([np.arange(bins + 1), np.arange(bins + 1, -1, -1)])[1:-1] / (bins + 1)
+    share: Signal = np.convolve(np.ones(window // 2 + 1), triangle / triangle.sum(), mode="same")
+    return share
+
+
+def _quiet(channel: Clip) -> Signal:
+    """Return the samples of a channel's quiet parts, one after the other; noise as loud as weak speech counts too.
+
+    Raises:
+        ClipError: speech and quiet cannot be told apart.
+    """
+    found = parts(channel)
+    below = found.frame_power < max(found.threshold, found.floor * 10 ** (STANDS_OUT_DB / 10))
+    runs = _runs(below)
+    runs[:, 0] += FRAME_BLOCKS - 1  # what only quiet frames contain
+    runs = runs[(runs[:, 1] - runs[:, 0]) * BLOCK_SECONDS >= SHORTEST_QUIET_SECONDS]
+    edges = np.rint(found.starts_seconds * channel.rate).astype(np.intp)
+    return np.concatenate([np.empty(0), *(channel.mono()[edges[first] : edges[last]] for first, last in runs)])
+
+
+def _share(channel: Clip, removed: Signal, most_loss_db: Decibels) -> Signal:
     """Return (frames,) the share of what is removed that really goes: less where a sound would lose too much."""
-    frame = max(round(SMOOTHING_SECONDS * clip.rate), 1)
-    before, after = (
-        _smooth(np.square(samples).mean(axis=1), frame) for samples in (clip.samples, clip.samples - removed)
-    )
+    from scipy.ndimage import minimum_filter1d
+    from scipy.signal import butter, sosfilt
+
     try:
-        floor = 10 ** (noise_floor_dbfs(clip) / 10)
+        found = parts(channel)
     except ClipError:
-        floor = 0.0
-    stands_out = before > floor * 10 ** (STANDS_OUT_DB / 10)
-    kept = np.sqrt(np.maximum(after, 0) / np.maximum(before, 1e-20))
-    least = ratio_from_db(-most_loss_db)
-    # An amplitude of 1 - share * (1 - kept) is left: as much as the least that a sound may keep.
-    wanted = np.where(stands_out & (kept < least), (1 - least) / np.maximum(1 - kept, 1e-9), 1.0)
-    return _smooth(np.minimum(wanted, 1.0), frame)
+        return np.ones(channel.frames)
+    frame = max(round(FRAME_SECONDS * channel.rate), 1)
+    high_pass = butter(2, HIGH_PASS_HZ, "highpass", fs=channel.rate, output="sos")
+    sound, away = (sosfilt(high_pass, signal) for signal in (channel.mono(), removed))
+    power = np.maximum(_smooth(np.square(sound), frame), 1e-20)
+    # Of x, x - s r is left: a power of 1 - 2 s a + s^2 b. The largest share s that leaves enough:
+    a, b = _smooth(sound * away, frame) / power, np.maximum(_smooth(np.square(away), frame) / power, 1e-20)
+    root = np.square(a) - b * (1 - 10 ** (-most_loss_db / 10))
+    share = np.where((a > 0) & (root > 0), (a - np.sqrt(np.maximum(root, 0))) / b, 1.0)
+    stands_out = power > found.floor * 10 ** (STANDS_OUT_DB / 10)
+    weak = power < found.active * 10 ** (-ACTIVE_MARGIN_DB / 10)
+    share = np.where(stands_out & weak, np.minimum(share, 1.0), 1.0)
+    # The lowest near by first, so that smoothing leads nowhere above it.
+    return _smooth(minimum_filter1d(share, frame, mode="nearest"), frame)
 
 
 def _smooth(values: Signal, frames: int) -> Signal:
@@ -224,10 +295,30 @@ def _smooth(values: Signal, frames: int) -> Signal:
     return smooth
 
 
-def _lost_db(before: Clip, after: Clip) -> Decibels | None:
-    """Return by how much the speech became quieter: its active level, or its RMS where it has none."""
-    levels = [level.active_level(clip) for clip in (before, after)]
-    if levels[0] is not None and levels[1] is not None:
-        return levels[0].active_level_dbov - levels[1].active_level_dbov
-    rms = [level.rms_dbfs(clip) for clip in (before, after)]
-    return None if rms[0] is None or rms[1] is None else rms[0] - rms[1]
+def _digital_zero(clip: Clip) -> NDArray[np.bool_]:
+    """Return (frames, channels) whether a sample is part of a run of exact zeros of 5 ms or more."""
+    zero = np.zeros(clip.samples.shape, dtype=bool)
+    for channel in range(clip.channels):
+        for first, last in _runs(clip.samples[:, channel] == 0):
+            zero[first:last, channel] = last - first >= SHORTEST_ZEROS_SECONDS * clip.rate
+    return zero
+
+
+def _runs(mask: NDArray[np.bool_]) -> NDArray[np.intp]:
+    """Return the ranges [first, last) in which a mask is true, (ranges, 2)."""
+    return np.flatnonzero(np.diff(mask.astype(np.int8), prepend=0, append=0)).reshape(-1, 2)
+
+
+def _lost_db(before: Clip, after: Clip) -> Decibels:
+    """Return by how much the voice became quieter, the noise in it left out as well as can be.
+
+    The median gain of the loudest frames, which no burst of noise moves. Active level would not do: it falls with the
+    noise under the voice, and rises where pauses are no longer active.
+    """
+    frame = min(max(round(FRAME_SECONDS * before.rate), 1), before.frames)
+    whole = before.frames // frame * frame
+    sounds = [clip.samples[:whole].astype(np.float64).reshape(-1, frame * clip.channels) for clip in (before, after)]
+    power = np.square(sounds[0]).sum(axis=1)
+    loud = power >= np.quantile(power, 1 - LOUD_SHARE)
+    kept = (sounds[0] * sounds[1]).sum(axis=1)[loud] / np.maximum(power[loud], 1e-20)
+    return -db_from_ratio(max(float(np.median(kept)), SMALLEST_GAIN))

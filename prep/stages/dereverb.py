@@ -30,20 +30,22 @@ if TYPE_CHECKING:
 WINDOW_SECONDS, HOP_SECONDS = 0.032, 0.008
 DELAY_HOPS = 3
 ITERATIONS = 3
-# The filter reaches over the first fifth of the decay: 12 dB, in which most of what can be predicted lies.
-REACH_OF_DECAY = 0.2
-FEWEST_TAPS, DEFAULT_TAPS, MOST_TAPS = 5, 10, 20
-# With fewer hops than this for every tap the filter predicts the voice itself, and takes it off.
-HOPS_PER_TAP = 10
+# Dry speech itself falls in about 0.2 s. The filter is as long as a third of what rings on beyond that: a longer one
+# took more of every room tried, and more of dry clips, of which it can take the voice alone.
+DRY_SECONDS, REACH_OF_DECAY = 0.2, 0.35
+FEWEST_TAPS, DEFAULT_TAPS, MOST_TAPS = 3, 5, 24
+# With fewer hops for every tap the filter predicts the voice itself, and takes it off.
+HOPS_PER_TAP = 25
 MOST_LOSS_DB = 6.0  # of RMS; where more goes, the filter took the voice
+SHORTEST_ZEROS_SECONDS = 0.005  # a single sample of zero is chance
 EARLY_SECONDS = 0.05  # what C50 counts as clear (ISO 3382-1)
 
 
 class Dereverb(Stage[None, None]):
     """Take late reverberation off each clip; its length, its level and its band stay.
 
-    A clip too short for the filter, or one that it would eat, is passed through, and the notes say so. Channels are
-    treated one by one.
+    A clip without a room, one too short for the filter, and one that it would eat are passed through, and the notes say
+    so. Channels are treated one by one.
     """
 
     NAME: ClassVar[str] = "dereverb"
@@ -72,13 +74,11 @@ class Dereverb(Stage[None, None]):
         if not np.isfinite(clip.samples).all():
             raise ClipError("has samples that are not finite; export the source again")
         before = _decay(clip)
-        taps = self.taps or _taps_for(before)
+        wanted = self.taps or _taps_for(before)
+        taps = min(wanted, int(clip.seconds / HOP_SECONDS / HOPS_PER_TAP))
         notes: dict[str, Any] = {"taps": taps, "t60_before_seconds": before, "c50_before_db": _c50_db(before)}
-        hops = clip.seconds / HOP_SECONDS
-        if hops < HOPS_PER_TAP * taps:
-            taps = int(hops / HOPS_PER_TAP)
-        if taps < min(FEWEST_TAPS, self.taps or FEWEST_TAPS) or not clip.samples.any():
-            return Applied(clip, notes | {"taps": 0, "warning": _too_short(clip)})
+        if why := _why_not(clip, wanted, taps, min(FEWEST_TAPS, self.taps or FEWEST_TAPS)):
+            return Applied(clip, notes | {"taps": 0, "warning": f"passed through: {why}"})
         treated = np.stack([_predicted_off(clip, channel, taps) for channel in range(clip.channels)], axis=1)
         made = clip.with_samples(treated)
         if self.then_denoise_db:
@@ -103,10 +103,11 @@ def _decay(clip: Clip) -> Seconds | None:
 
 
 def _taps_for(t60: Seconds | None) -> int:
-    """Return the filter length for a decay, hops."""
+    """Return the filter length for a decay, hops; 0 for that of dry speech."""
     if t60 is None:
         return DEFAULT_TAPS
-    return int(np.clip(round(REACH_OF_DECAY * t60 / HOP_SECONDS), FEWEST_TAPS, MOST_TAPS))
+    taps = round(REACH_OF_DECAY * (t60 - DRY_SECONDS) / HOP_SECONDS)
+    return min(taps, MOST_TAPS) if taps >= FEWEST_TAPS else 0
 
 
 def _c50_db(t60: Seconds | None) -> Decibels | None:
@@ -116,10 +117,15 @@ def _c50_db(t60: Seconds | None) -> Decibels | None:
     return 10 * math.log10(math.expm1(6 * math.log(10) * EARLY_SECONDS / t60))
 
 
-def _too_short(clip: Clip) -> str:
+def _why_not(clip: Clip, wanted: int, taps: int, fewest: int) -> str:
+    """Return why a clip is not treated; empty where it is."""
     if not clip.samples.any():
-        return "passed through: it is silent"
-    return f"passed through: {clip.seconds:.2f} s are too short to tell the room from the voice"
+        return "it is silent"
+    if wanted == 0:
+        return "it rings no longer than dry speech"
+    if taps < fewest:
+        return f"{clip.seconds:.2f} s are too short to tell the room from the voice"
+    return ""
 
 
 def _predicted_off(clip: Clip, channel: int, taps: int) -> Signal:
@@ -142,16 +148,15 @@ def _predicted_off(clip: Clip, channel: int, taps: int) -> Signal:
             run = spectra[:, np.newaxis, first:last]
             dry[:, first:last] = wpe_v8(run, taps=taps, delay=DELAY_HOPS, iterations=ITERATIONS)[:, 0]
     back: Signal = np.real(transform.istft(dry, k1=len(signal)))
-    return np.where(_in_gap(signal, window), 0.0, back)
+    return np.where(_digital_zero(signal, clip.rate), 0.0, back)
 
 
-def _in_gap(signal: Signal, frames: int) -> NDArray[np.bool_]:
-    """Return (frames,) whether a sample is part of a run of exact zeros that is as long as a window."""
-    gap = np.zeros(len(signal), dtype=bool)
+def _digital_zero(signal: Signal, rate: int) -> NDArray[np.bool_]:
+    """Return (frames,) whether a sample is part of a run of exact zeros of 5 ms or more."""
+    zero = np.zeros(len(signal), dtype=bool)
     for first, last in _runs(signal == 0):
-        if last - first >= frames:
-            gap[first:last] = True
-    return gap
+        zero[first:last] = last - first >= SHORTEST_ZEROS_SECONDS * rate
+    return zero
 
 
 def _runs(mask: NDArray[np.bool_]) -> NDArray[np.intp]:

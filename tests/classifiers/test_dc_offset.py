@@ -36,3 +36,9 @@ def test_silence_has_no_share() -> None:
     """Digital silence is turned down."""
     with pytest.raises(ClipError, match="every sample is zero"):
         percent_of(np.zeros(RATE))
+
+
+def test_limit_is_half_of_the_rms() -> None:
+    """As a screen it turns down an offset of 0.3 under a sine of RMS 0.4, and not one of 0.1."""
+    sine = 0.4 * 2**0.5 * np.sin(2 * np.pi * 100 * np.arange(RATE) / RATE)
+    assert percent_of(sine + 0.1) < DcOffset.LIMITS["max_dc_percent"] < percent_of(sine + 0.3)
