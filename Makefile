@@ -35,7 +35,7 @@ models: $(VENV)/ready ## get the weights that some checks and stages need, where
 	$(BIN)/prep models fetch > $(VENV)/models.txt
 
 units: $(VENV)/ready models
-	$(BIN)/python -m pytest -q -n 2
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2
 
 coverage: $(VENV)/ready
 	$(BIN)/coverage erase

@@ -1,0 +1,203 @@
+"""Specification of the recogniser: words and their times, the same every time, and from no network."""
+
+from __future__ import annotations
+
+import socket
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from prep import recogniser
+from prep.audio import decode
+from prep.classifiers.preamble import Preamble
+from prep.classifiers.words import Words
+from prep.clip import Clip
+from prep.errors import ClipError
+from prep.models import ModelMissingError, model_path
+from prep.recogniser import MODEL, OPENING_SECONDS, Word, check_language, check_understood, opening_words, words
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from prep.recogniser import Sound
+
+RATE = 16000
+SENTENCE = "speech_real/ljspeech/LJ001-0002.wav"
+SAID = "in being comparatively modern."
+STEP_SECONDS = 0.05  # by which the rounding of samples moves a word: the model counts time in steps of 20 ms
+SECONDS = 0.3  # how far a word's time may be off
+
+
+@pytest.fixture
+def _fetched() -> None:
+    """Skip where the model was not fetched."""
+    try:
+        model_path(MODEL)
+    except ModelMissingError as error:
+        pytest.skip(str(error))
+
+
+@pytest.fixture
+def sentence(shared: Path) -> Clip:
+    """Return a sentence that one reader says."""
+    path = shared / "data" / SENTENCE
+    return decode(path.read_bytes(), path.name)[0]
+
+
+def bursts(*seconds: float) -> Clip:
+    """Return noise and silence in turn, each so long, beginning with noise."""
+    draw = np.random.default_rng(1)
+    pieces = [draw.standard_normal(round(length * RATE)) * (1e-4, 0.1)[i % 2 == 0] for i, length in enumerate(seconds)]
+    return Clip(np.concatenate(pieces)[:, np.newaxis], RATE)
+
+
+def hear(monkeypatch: pytest.MonkeyPatch, *answers: list[Word]) -> list[tuple[float, float]]:
+    """Have the model answer so in turn, then with a long word; return the list of the stretches it is asked for."""
+    asked: list[tuple[float, float]] = []
+
+    def transcribed(_: Sound, first: float, last: float) -> list[Word]:
+        asked.append((first, last))
+        return answers[len(asked) - 1] if len(asked) <= len(answers) else [Word("So", first, last, 0.9)]
+
+    monkeypatch.setattr(recogniser, "_transcribed", transcribed)
+    return asked
+
+
+@pytest.mark.usefixtures("_fetched")
+def test_words_have_times(sentence: Clip) -> None:
+    """A sentence gives its words, in order, inside the clip and inside its speech."""
+    heard = words(sentence)
+    assert " ".join(word.text for word in heard).lower() == SAID
+    times = [second for word in heard for second in (word.start_seconds, word.end_seconds)]
+    assert times == sorted(times)
+    assert -SECONDS <= times[0] <= times[-1] <= sentence.seconds + SECONDS
+    assert all(0 < word.probability <= 1 for word in heard)
+
+
+@pytest.mark.usefixtures("_fetched")
+def test_times_are_of_the_clip(sentence: Clip) -> None:
+    """A second of silence before the sentence makes each word a second later."""
+    silence = np.zeros((sentence.rate, 1), dtype=np.float32)
+    later = words(sentence.with_samples(np.concatenate([silence, sentence.samples])))
+    moved = [after.end_seconds - before.end_seconds for before, after in zip(words(sentence), later, strict=True)]
+    assert moved == pytest.approx([1.0] * len(moved), abs=SECONDS)
+
+
+@pytest.mark.usefixtures("_fetched")
+def test_same_clip_same_words(sentence: Clip) -> None:
+    """The same samples give the same words, times and probabilities again."""
+    assert words(Clip(sentence.samples, sentence.rate, "a copy")) == words(sentence)
+
+
+@pytest.mark.usefixtures("_fetched")
+def test_a_silent_channel_hides_nothing(sentence: Clip) -> None:
+    """A sentence in one of two channels is heard as in one alone."""
+    stereo = sentence.with_samples(np.hstack([sentence.samples, np.zeros_like(sentence.samples)]))
+    assert [word.text for word in words(stereo)] == [word.text for word in words(sentence)]
+
+
+@pytest.mark.usefixtures("_fetched")
+@pytest.mark.parametrize("gain", [0.1, -1.0])
+def test_gain_and_polarity_change_nothing(sentence: Clip, gain: float) -> None:
+    """A sentence 20 dB lower, or inverted, is heard as the same words at the same times."""
+    heard, before = words(sentence.with_samples(sentence.samples * gain)), words(sentence)
+    assert [word.text for word in heard] == [word.text for word in before]
+    assert [word.end_seconds for word in heard] == pytest.approx(
+        [word.end_seconds for word in before], abs=STEP_SECONDS
+    )
+
+
+@pytest.mark.usefixtures("_fetched")
+def test_no_network(sentence: Clip, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Loading the model and listening open no connection."""
+
+    def refuse(*_: Any, **__: Any) -> None:
+        raise AssertionError("a connection was asked for")
+
+    monkeypatch.setattr(socket.socket, "connect", refuse)
+    recogniser._model.cache_clear()
+    assert words(Clip(sentence.samples, sentence.rate))
+
+
+def test_cues_share_what_was_heard(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The cues preamble and words ask the model once for one clip."""
+    asked = hear(monkeypatch, [Word("Good", 0.1, 1.0, 0.9), Word("night.", 1.0, 2.0, 0.9)])
+    clip = bursts(2.0)
+    assert Preamble().measure(clip) == {"preamble_seconds": 0.0}
+    assert Words().from_text(clip, "Good night!") == {"word_error_percent": 0.0}
+    assert len(asked) == 1
+
+
+def test_a_missing_model_says_what_to_type(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the model the error names the command that fetches it."""
+    monkeypatch.setenv("PREP_MODELS", str(tmp_path))
+    with pytest.raises(ModelMissingError, match="prep models fetch whisper-tiny-en"):
+        words(bursts(2.0))
+
+
+def test_the_opening_is_the_first_minute(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a long clip the opening is heard, and no more; of all words the rest is heard too."""
+    asked = hear(monkeypatch)
+    clip = bursts(*[2.0, 0.5] * 40)
+    opening_words(clip)
+    assert max(last for _, last in asked) <= OPENING_SECONDS + 1
+    words(clip)
+    assert max(last for _, last in asked) >= clip.seconds - 1
+
+
+def test_pieces_end_in_the_longest_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A clip is handed over in pieces under 30 s that are parted in its longest pauses, and without a pause too."""
+    asked = hear(monkeypatch)
+    words(bursts(9.0, 0.3, 9.0, 1.0, 9.0, 0.3, 9.0))
+    assert asked[0] == pytest.approx((0.0, 18.3), abs=SECONDS)
+    assert asked[1] == pytest.approx((19.3, 37.6), abs=SECONDS)
+    asked = hear(monkeypatch)
+    words(bursts(50.0))
+    assert all(last - first <= 30.0 for first, last in asked)
+
+
+def test_speech_that_was_jumped_over_is_heard_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Speech of 1.5 s or more without words is handed over once more, alone; a shorter one is not."""
+    first = [Word("late.", 6.1, 8.0, 0.9)]
+    asked = hear(monkeypatch, first, [Word("Early", 0.1, 2.0, 0.9)])
+    heard = words(bursts(2.0, 0.5, 1.0, 2.5, 2.0))
+    assert [word.text for word in heard] == ["Early", "late."]
+    assert asked[1] == pytest.approx((0.0, 3.75), abs=SECONDS)
+    asked = hear(monkeypatch, first)
+    words(bursts(1.0, 5.0, 2.0))
+    assert len(asked) == 1
+
+
+def test_a_piece_that_was_mostly_jumped_over_is_heard_in_halves(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where few words stand for a long piece their times are no help, and each half is handed over alone."""
+    asked = hear(monkeypatch, [Word("Six.", 4.0, 5.0, 0.9)])
+    assert [word.text for word in words(bursts(4.0, 0.3, 4.0, 1.0, 4.0))] == ["So", "So"]
+    assert asked[1] == pytest.approx((0.0, 8.55), abs=SECONDS)
+    assert asked[2] == pytest.approx((9.05, 13.55), abs=SECONDS)
+
+
+def test_a_loop_is_heard_again_in_halves(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the model writes one word again and again, each half of the piece is handed over alone."""
+    loop = [Word("eight", 0.05 * i, 0.05 * i + 0.05, 0.9) for i in range(80)]
+    asked = hear(monkeypatch, loop, [Word("Good", 0.1, 2.0, 0.9)], [Word("night.", 3.1, 5.0, 0.9)])
+    assert [word.text for word in words(bursts(2.0, 1.0, 2.0))] == ["Good", "night."]
+    assert asked[1] == pytest.approx((0.0, 2.25), abs=SECONDS)
+    assert asked[2] == pytest.approx((2.75, 5.25), abs=SECONDS)
+    hear(monkeypatch, loop)
+    assert words(bursts(2.0)) == ()
+
+
+@pytest.mark.parametrize("language", ["de", "xx", ""])
+def test_other_languages_are_not_checked(language: str) -> None:
+    """What the model does not know is refused with "not checked"."""
+    with pytest.raises(ClipError, match="not checked"):
+        check_language(language)
+
+
+def test_guesses_are_not_understood() -> None:
+    """No words, or improbable ones, are refused; probable ones pass."""
+    check_understood([Word("Yes.", 0.0, 1.0, 0.9)])
+    for heard in ([], [Word("Yes.", 0.0, 1.0, 0.1)]):
+        with pytest.raises(ClipError, match="not checked"):
+            check_understood(heard)
