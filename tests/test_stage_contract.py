@@ -29,6 +29,7 @@ T = TypeVar("T")
 AnyStage = Stage[Any, Any]
 
 EXAMPLES: dict[str, dict[str, Any]] = {
+    "denoise": {"method": "spectral_gate", "floor_towards": {"condition": "synthetic"}, "max_level_loss_db": 60},
     "screen": {"duration": {"min_duration_seconds": 0.01}},
     "clip_loudness": {"median_of": {"condition": "synthetic"}, "on_over": "limit", "ceiling_dbtp": -9},
     "tilt_eq": {"adjust": {"condition": "human"}, "towards": {"condition": "synthetic"}},

@@ -93,6 +93,7 @@ def test_what_nothing_reaches_is_said(planted: Path, monkeypatch: pytest.MonkeyP
     """A cue that no setting brings within the margin is said, with exit code 1; the best that helps is suggested."""
     mild = [{"adjust": {"condition": "human"}, "towards": {"condition": "synthetic"}, "max_db_per_octave": 2.2}]
     monkeypatch.setattr(stage_classes()["tilt_eq"], "rungs", lambda *_: mild)
+    monkeypatch.setenv("COLUMNS", "200")  # so that no cell wraps
     result = suggest(planted, "--margin", "0.1")
 
     assert result.exit_code == 1

@@ -81,12 +81,15 @@ class Dereverb(Stage[None, None]):
             return Applied(clip, notes | {"taps": 0, "warning": f"passed through: {why}"})
         treated = np.stack([_predicted_off(clip, channel, taps) for channel in range(clip.channels)], axis=1)
         made = clip.with_samples(treated)
-        if self.then_denoise_db:
-            made = _denoised(made, self.then_denoise_db)
-        loss_db = _change_db(clip, made, (level.rms_dbfs,))
-        if loss_db is None or loss_db > MOST_LOSS_DB:
+        if _eaten(clip, made):
             why = "passed through: the filter would have taken the voice with the room"
             return Applied(clip, notes | {"taps": 0, "warning": why})
+        if self.then_denoise_db:
+            quieter = _denoised(made, self.then_denoise_db)
+            if _eaten(made, quieter):
+                notes["warning"] = "not denoised: the denoiser would have taken the voice with what is left of the room"
+            else:
+                made = quieter
         gain_db = _change_db(clip, made, (level.integrated_lufs, level.rms_dbfs)) or 0.0
         made = level.gain(made, gain_db)
         after = _decay(made)
@@ -183,6 +186,12 @@ def _denoised(clip: Clip, most_db: Decibels) -> Clip:
     found = audio.resample(whole.with_samples(away), clip.rate).samples[: clip.frames]
     back[: len(found)] = found
     return clip.with_samples(clip.samples - back)
+
+
+def _eaten(before: Clip, after: Clip) -> bool:
+    """Say whether so much is gone that the voice must be among it."""
+    loss_db = _change_db(before, after, (level.rms_dbfs,))
+    return loss_db is None or loss_db > MOST_LOSS_DB
 
 
 def _change_db(before: Clip, after: Clip, measures: Sequence[Any]) -> Decibels | None:

@@ -212,6 +212,15 @@ def test_the_denoiser_may_follow(monkeypatch: pytest.MonkeyPatch) -> None:
         stage.apply(audio.resample(clip, 96_000), None)
 
 
+def test_a_denoiser_that_takes_the_voice_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where what follows would take the voice too, the filter's answer stays, and the notes say so."""
+    monkeypatch.setattr(deepfilter, "enhance", lambda signal, _: 0.1 * signal)
+    clip = heard_in(room(0.5), words())
+    out = treated(clip, Dereverb(then_denoise_db=30))
+    assert np.array_equal(out.clip.samples, treated(clip).clip.samples)
+    assert "not denoised" in out.notes["warning"]
+
+
 def test_the_denoiser_takes_what_is_left(shared: Path) -> None:
     """With DeepFilterNet after it, the quiet of a clip is quieter than with the filter alone, by no more than asked."""
     try:
