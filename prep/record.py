@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import prep
 from prep import audio
 from prep.store import digest
+from prep.visit import SOUND_LIBRARIES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -27,23 +28,8 @@ if TYPE_CHECKING:
     from prep.slots import Slot
 
 VOLATILE = ("started", "seconds", "platform")
-LIBRARIES = (
-    "faster-whisper",
-    "imageio-ffmpeg",
-    "matchering",
-    "mutagen",
-    "nara_wpe",
-    "noisereduce",
-    "numpy",
-    "onnxruntime",
-    "pydantic",
-    "pydub",
-    "pyloudnorm",
-    "scikit-learn",
-    "scipy",
-    "soundfile",
-    "soxr",
-)
+# Besides what decides the sound: what checks the config, and what trains the scores.
+LIBRARIES = tuple(sorted({*SOUND_LIBRARIES, "pydantic", "scikit-learn"}))
 MANIFEST_HEAD = ("id", "sha256", "file", "bytes", "frames", "rate", "channels", "role")
 KEY_HEAD = ("id", "status", "file_name", "source_sha256", "sha256", "text_sha256")
 KEY_TAIL = ("half", "slot", "replaces", "stages", "failed_step", "reason", "value", "limit")
