@@ -105,7 +105,7 @@ class Costs:
         self.clips: Counter[int] = Counter()
         self.values: list[CueValues] = []
         self.speakers: list[int] = []
-        self.cues = tuple(cue() for cue in cue_classes().values() if not cue.MODELS)
+        self.cues = tuple(cue() for cue in cue_classes().values() if cue.BATTERY and not cue.MODELS)
 
     def add(self, speaker: int, rate: int, data: bytes, *, counted: bool = True) -> None:
         """Measure a clip both ways; of two cues that share what they need, the first pays for it."""

@@ -26,4 +26,13 @@ def effective_bandwidth_hz(clip: Clip) -> Hertz:
 
 
 def _effective_bandwidth_hz(clip: Clip) -> Hertz:
-    return bandwidth_hz(clip if clip.rate > COMMON_RATE else resample(clip, COMMON_RATE))
+    return bandwidth_hz(at_common_rate(clip))
+
+
+def at_common_rate(clip: Clip) -> Clip:
+    """Return a clip at 44.1 kHz, or as it is where its rate is higher, made once: several cues look at it."""
+    return clip if clip.rate >= COMMON_RATE else clip.once(_at_common_rate)
+
+
+def _at_common_rate(clip: Clip) -> Clip:
+    return resample(clip, COMMON_RATE)

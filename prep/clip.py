@@ -10,7 +10,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from prep.errors import ClipError
+
 T = TypeVar("T")
+
+NOT_FINITE = "has samples that are not finite; export the source again"
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -78,12 +82,30 @@ class Clip:
         return answer
 
     def mono(self) -> Signal:
-        """Return the mean of the channels, shape (frames,), float64."""
-        if self.channels == 1:  # the same numbers, four times as fast
-            return self.samples[:, 0].astype(np.float64)
-        mean: Signal = self.samples.mean(axis=1, dtype=np.float64)
-        return mean
+        """Return the mean of the channels, shape (frames,), float64, read-only, computed once."""
+        return self.once(_mean_of_channels)
+
+    def check_finite(self) -> None:
+        """Refuse a clip with a sample that is NaN or infinite; looked at once.
+
+        Raises:
+            ClipError: it has one.
+        """
+        if not self.once(_is_finite):
+            raise ClipError(NOT_FINITE)
 
     def with_samples(self, samples: NDArray[Any], rate: int | None = None) -> Clip:
         """Return the clip with other samples (frames, channels), and another rate in Hz if given."""
         return replace(self, samples=samples, rate=self.rate if rate is None else rate)
+
+
+def _is_finite(clip: Clip) -> bool:
+    return bool(np.isfinite(clip.samples).all())
+
+
+def _mean_of_channels(clip: Clip) -> Signal:
+    # The mean of one channel is that channel: the same numbers, four times as fast.
+    samples = clip.samples
+    mean: Signal = samples[:, 0].astype(np.float64) if clip.channels == 1 else samples.mean(axis=1, dtype=np.float64)
+    mean.setflags(write=False)
+    return mean

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from prep.errors import ClipError
-from prep.spectrum import decimated
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from numpy.typing import NDArray
 
     from prep.clip import Clip, Signal
     from prep.units import Seconds
 
 # Octave bands: speech has energy in each, and a hall rings in each.
 BANDS_HZ = (500.0, 1000.0, 2000.0, 4000.0)
-LOW_RATE_HZ = 14_000  # at least, to which a clip is decimated: the highest band ends at 5.7 kHz
+SKIRTS = 2**1.5  # of a band: 33 dB down on either side of its middle
 WINDOW_SECONDS = 0.05
 HOP_SECONDS = 0.01
 BLOCKS = 4  # in a hop: the power is averaged over blocks first, which is as good and quicker
@@ -56,8 +56,7 @@ def t60_seconds(clip: Clip) -> Seconds:
 
     Source: after Ratnam et al. (2003), J. Acoust. Soc. Am. 114, 2877, and Wen, Habets and Naylor (2008), ICASSP, 329.
     """
-    if not np.isfinite(clip.samples).all():
-        raise ClipError("has samples that are not finite; export the source again")
+    clip.check_finite()
     decays = [decay for levels in clip.once(_band_levels) for decay in free_decays(levels)]
     if len(decays) < FEWEST_DECAYS:
         raise ClipError(
@@ -74,33 +73,48 @@ def _band_levels(clip: Clip) -> list[Signal]:
 
     The bands of all channels are added by power. A clip shorter than a window has none.
     """
-    from scipy.signal import sosfilt
+    from scipy.fft import next_fast_len, rfft
 
-    every = max(int(clip.rate // LOW_RATE_HZ), 1)
-    rate = clip.rate / every
     window = np.hanning(round(WINDOW_SECONDS / HOP_SECONDS * BLOCKS) + 2)[1:-1]
-    block = max(round(HOP_SECONDS * rate / BLOCKS), 1)
-    blocks = clip.frames // every // block
+    block_seconds = HOP_SECONDS / BLOCKS
+    blocks = int(clip.seconds / block_seconds)
     if blocks <= len(window):
         return []
-    samples = decimated(clip.samples.astype(np.float64), every)[: blocks * block].T
+    # One spectrum for all bands; the zeros at its end keep what rings there from the start of the clip.
+    size = next_fast_len(clip.frames + round(WINDOW_SECONDS * clip.rate), real=True)
+    spectrum = rfft(clip.samples.T, size)
     found = []
-    for centre in (band for band in BANDS_HZ if band * 2**0.5 < 0.495 * rate):
-        power = np.square(sosfilt(_octave(centre, rate), samples)).mean(axis=0)
-        smooth = np.convolve(power.reshape(blocks, block).mean(axis=1), window, "valid")[::BLOCKS]
+    for centre in (band for band in BANDS_HZ if band * 2**0.5 < 0.495 * clip.rate):
+        power, rate = _octave_power(spectrum, clip.rate / size, centre)
+        starts = np.rint(np.arange(blocks + 1) * block_seconds * rate).astype(np.intp)
+        mean = np.add.reduceat(power[: starts[-1]], starts[:-1]) / np.diff(starts)
+        smooth = np.convolve(mean, window, "valid")[::BLOCKS]
         loudest = smooth.max()
         if loudest > 0:
             found.append(10 * np.log10(np.maximum(smooth, loudest * 10 ** (-EMPTY_DB / 10))))
     return found
 
 
-@cache
-def _octave(centre_hz: float, rate: float) -> Signal:
-    """Return the sections of a filter that passes one octave."""
-    from scipy.signal import butter
+def _octave_power(spectrum: NDArray[np.complex64], bin_hz: float, centre_hz: float) -> tuple[Signal, float]:
+    """Return the power of an octave band over time, and its rate in Hz: the square of the analytic signal.
 
-    sections: Signal = butter(3, (centre_hz / 2**0.5, centre_hz * 2**0.5), "bandpass", fs=rate, output="sos")
-    return sections
+    The band has the gain of a third-order Butterworth filter and no phase.
+
+    Args:
+        spectrum: (channels, bins) from 0 Hz.
+        bin_hz: the width of a bin.
+        centre_hz: middle of the octave.
+    """
+    from scipy.fft import ifft, next_fast_len
+
+    first, last = (int(centre_hz * reach / bin_hz) for reach in (1 / SKIRTS, SKIRTS))
+    band = spectrum[:, first:last]
+    ratio = (np.arange(first, first + band.shape[1], dtype=np.float32) * np.float32(bin_hz / centre_hz)).clip(1e-9)
+    detuning = 2 * np.square(ratio - 1 / ratio)
+    frames = next_fast_len(band.shape[1])
+    analytic = ifft(band / np.sqrt(1 + detuning * detuning * detuning), frames)
+    power: Signal = (np.square(analytic.real) + np.square(analytic.imag)).sum(axis=0, dtype=np.float64)
+    return power, frames * bin_hz
 
 
 def free_decays(levels_db: Signal) -> Iterator[Decay]:
@@ -112,16 +126,18 @@ def free_decays(levels_db: Signal) -> Iterator[Decay]:
     floor_db, loud_db = np.percentile(levels_db, (FLOOR_PERCENTILE, LOUD_PERCENTILE))
     floor_db, loud_db = floor_db + FLOOR_MARGIN_DB, loud_db - LOUD_RANGE_DB
     falling = (np.diff(levels_db) < LARGEST_RISE_DB) & (levels_db[1:] > floor_db)
-    edges = np.flatnonzero(np.diff(np.concatenate([[False], falling, [False]]).astype(int)))
-    for first, last in edges.reshape(-1, 2):
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], falling, [False]]).astype(int))).reshape(-1, 2)
+    lasting = (edges[:, 1] + 1 - edges[:, 0]) * HOP_SECONDS >= SHORTEST_DECAY_SECONDS
+    for first, last in edges[lasting & (levels_db[edges[:, 0]] > loud_db)]:
         whole = levels_db[first : last + 1]
         decay = whole[np.argmax(whole <= whole[0] - START_DB) :]
         seconds = len(decay) * HOP_SECONDS
-        if seconds < SHORTEST_DECAY_SECONDS or decay[0] - decay[-1] < SMALLEST_DROP_DB or whole[0] <= loud_db:
+        if seconds < SHORTEST_DECAY_SECONDS or decay[0] - decay[-1] < SMALLEST_DROP_DB:
             continue
         # Least squares by hand, for there are hundreds of decays in a clip.
-        time = np.arange(len(decay)) * HOP_SECONDS
-        time, fall = time - time.mean(), decay - decay.mean()
+        frames = len(decay)
+        fall = decay - decay.sum() / frames
+        time = HOP_SECONDS * (np.arange(frames) - (frames - 1) / 2)
         both, of_time, of_fall = float(time @ fall), float(time @ time), float(fall @ fall)
         if both < 0 and both * both >= SMALLEST_R_SQUARED * of_time * of_fall:
             yield Decay(-60 * of_time / both, seconds)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from prep.clip import NOT_FINITE
 from prep.errors import ClipError
 from prep.models import ModelMissingError, model_path
 
@@ -46,7 +47,7 @@ def enhance(signal: Signal, max_attenuation_db: Decibels = NO_LIMIT_DB) -> Signa
         ClipError: a sample is not finite.
     """
     if not np.isfinite(signal).all():
-        raise ClipError("has samples that are not finite; export the source again")
+        raise ClipError(NOT_FINITE)
     if max_attenuation_db <= 0 or len(signal) == 0:
         return signal.copy()
     library = _library()

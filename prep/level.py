@@ -191,10 +191,10 @@ def active_level(clip: Clip) -> ActiveLevel | None:
 
 
 def _active_level(clip: Clip) -> ActiveLevel | None:
-    signal = _finite_samples(clip).mean(axis=1)
+    _finite_samples(clip)
     if clip.seconds < HANGOVER_SECONDS:
         return None
-    signal -= signal.mean()
+    signal = clip.mono() - clip.mono().mean()
     energy = float(np.square(signal).sum())
     held = _held_envelope(signal, clip.rate)
     active = [np.count_nonzero(held >= ratio_from_db(threshold)) for threshold in _THRESHOLDS_DBOV]
@@ -348,12 +348,18 @@ def _k_weighting() -> Signal:
 
 
 def _finite_samples(clip: Clip) -> Signal:
-    """Return the samples as float64 (frames, channels), where every one of them is a number."""
+    """Return the samples as float64 (frames, channels), read-only, where every one of them is a number."""
+    return clip.once(_as_float64)
+
+
+def _as_float64(clip: Clip) -> Signal:
     finite = np.isfinite(clip.samples)
     if not finite.all():
         frame = int(np.argmin(finite.all(axis=1)))
         raise ClipError(f"its frame {frame} is not a finite number; replace the file")
-    return clip.samples.astype(np.float64)
+    samples = clip.samples.astype(np.float64)
+    samples.setflags(write=False)
+    return samples
 
 
 def _oversampled(samples: Signal, rate: int) -> Signal:

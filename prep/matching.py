@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from prep.clip import NOT_FINITE
 from prep.errors import ClipError
 from prep.spectrum import (
     ACTIVE_PERCENTILE,
@@ -124,7 +125,7 @@ def heard(signal: Signal, rate: int) -> Sound:
     from scipy.fft import rfft
 
     if not np.isfinite(signal).all():
-        raise ClipError("has samples that are not finite; export the source again")
+        raise ClipError(NOT_FINITE)
     if rate < LOWEST_RATE:
         raise ClipError(f"its rate of {rate} Hz holds less than an octave of speech; leave the clip out")
     if len(signal) < SHORTEST_SECONDS * rate:

@@ -18,6 +18,7 @@ breaths above it are neither.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -174,19 +175,21 @@ def noise_tilt_db_per_octave(clip: Clip) -> DbPerOctave:
     Raises:
         ClipError: as `constant_quiet`, the floor is below -120 dBFS, or the rate is too low.
     """
-    from scipy.signal import welch
+    from scipy.fft import rfft
 
     check_tilt_rate(clip.rate, TILT_BAND_HZ)
     quiet = _with_quiet(clip).quiet
     if noise_floor_dbfs(clip) == LOWEST_FLOOR_DBFS:
         raise ClipError("its pauses are digital silence, so their noise has no tilt; see digital_zero")
     signal, frame = clip.mono(), round(FRAME_SECONDS * clip.rate)
-    total, weights = np.zeros(frame // 2 + 1), 0
-    for first, last in np.rint(parts(clip).starts_seconds * clip.rate).astype(int)[quiet]:
-        frequencies, density = welch(signal[first:last], clip.rate, nperseg=frame)
-        total += density * (last - first)
-        weights += last - first
-    return slope_db_per_octave(frequencies, total / weights, TILT_BAND_HZ)
+    window = np.hanning(frame + 1)[:-1]
+    ranges = np.rint(parts(clip).starts_seconds * clip.rate).astype(int)[quiet]
+    frames = np.concatenate(
+        [np.lib.stride_tricks.sliding_window_view(signal[first:last], frame)[:: frame // 2] for first, last in ranges]
+    )
+    density: Signal = np.square(np.abs(rfft((frames - frames.mean(axis=1, keepdims=True)) * window))).mean(axis=0)
+    frequencies: Signal = np.fft.rfftfreq(frame, 1 / clip.rate).astype(np.float64)
+    return slope_db_per_octave(frequencies, density, TILT_BAND_HZ)
 
 
 def constant_quiet(clip: Clip) -> tuple[float, Seconds]:
@@ -231,14 +234,21 @@ def _block_starts(clip: Clip) -> Blocks:
 
 def _block_power(clip: Clip, starts: Blocks) -> Signal:
     """Return the mean power of each block of the high-passed mono sound."""
-    from scipy.signal import butter, sosfilt
+    from scipy.signal import sosfilt
 
+    clip.check_finite()
     signal = clip.mono()
-    if not np.isfinite(signal).all():
-        raise ClipError("has samples that are not finite; export the source again")
-    passed = sosfilt(butter(2, HIGH_PASS_HZ, "highpass", fs=clip.rate, output="sos"), signal - signal.mean())
+    passed = sosfilt(_high_pass(clip.rate), signal - signal.mean())
     power: Signal = np.add.reduceat(np.square(passed), starts[:-1]) / np.diff(starts)
     return power
+
+
+@cache
+def _high_pass(rate: int) -> Signal:
+    from scipy.signal import butter
+
+    sections: Signal = butter(2, HIGH_PASS_HZ, "highpass", fs=rate, output="sos")
+    return sections
 
 
 def _constant_blocks(clip: Clip, starts: Blocks) -> NDArray[np.bool_]:

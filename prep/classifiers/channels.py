@@ -42,8 +42,7 @@ class Channels(Cue):
         """
         if not clip.frames:
             raise ClipError("it has no samples; replace the file")
-        if not np.isfinite(clip.samples).all():
-            raise ClipError("has samples that are not finite; export the source again")
+        clip.check_finite()
         if clip.channels == 1:
             return {"channel_imbalance_db": 0.0, "channel_correlation": 1.0}
         samples = clip.samples.astype(np.float64)

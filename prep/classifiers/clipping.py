@@ -8,12 +8,11 @@ codec or a resampler has laid ripples.
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from prep import audio
+from prep.bandwidth import at_common_rate
 from prep.cue import Cue, Feature, Kind
 from prep.errors import ClipError
 from prep.units import db_from_ratio
@@ -40,7 +39,6 @@ ROUND_SHARE, LARGEST_ROUND_P = 0.4, 0.3
 
 # With ripples: a heap of peaks about a level below the extreme, and tops that stay near it longer than the clip's
 # own lower tops stay near theirs.
-FINE_RATE_HZ = 32_000
 HEAP = 0.03  # half width of the heap, share of the level
 LOWEST_LEVEL = 0.4  # of the extreme: ripples overshoot by less than 8 dB
 FEWEST_PEAKS = 8  # in a heap
@@ -55,6 +53,7 @@ HIGHEST_TOP = 1.1
 # figures above, were chosen on one half of the speakers and tried on the other.
 FLATTER, FLATTER_FOR_SURE = 0.08, 1.2
 MOST_PEAKS = 400
+LOWEST_HEIGHT = LOWEST_LEVEL * (1 - 3 * HEAP)  # of the extreme, of a peak that any of this looks at
 
 SPANS = 20  # in the evidence, the longest ones
 SPAN_GAP_SECONDS = 0.02  # flat tops of one vowel are one span
@@ -105,22 +104,18 @@ def _cut_off(clip: Clip) -> list[tuple[float, NDArray[np.bool_]]]:
     """
     if not clip.samples.size:
         raise ClipError("it has no samples; replace the file")
-    if not np.isfinite(clip.samples).all():
-        raise ClipError("has samples that are not finite; export the source again")
-    fine = _oversampled(clip)
+    clip.check_finite()
+    # A rate at which a flat top and a round one of the highest formant differ.
+    fine = at_common_rate(clip)
     found = []
     for channel, fine_channel in zip(*(np.ascontiguousarray(sound.samples.T) for sound in (clip, fine)), strict=True):
         step = _step(channel)
         for sign in (1, -1):
             side = sign * channel
-            level = _flat_level(side, step, clip.rate) or _rippled_level(sign * fine_channel) or np.inf
+            level = _flat_level(side, step, clip.rate)
+            level = level or _rippled_level(side if fine is clip else sign * fine_channel) or np.inf
             found.append((level, side >= np.float64(level)))
     return found
-
-
-def _oversampled(clip: Clip) -> Clip:
-    """Return the clip at a rate at which a flat top and a round one of the highest formant differ."""
-    return audio.resample(clip, clip.rate * math.ceil(FINE_RATE_HZ / clip.rate))
 
 
 def _flat_level(signal: Samples, step: float, rate: int) -> float | None:
@@ -228,17 +223,30 @@ def _time_near(signal: Samples, level: float, near: float, base: float) -> tuple
 
 
 def peak_heights(signal: Samples) -> Signal:
-    """Return the height of each local maximum of a signal, as a share of its extreme; a flat top is one."""
-    turning = signal[np.concatenate([[True], signal[1:] != signal[:-1]])]
+    """Return the height of each high local maximum of a signal, as a share of its extreme; a flat top is one.
+
+    High is `LOWEST_HEIGHT` of the extreme: few samples of speech are, so that most need no second look.
+    """
+    extreme = float(signal.max())
+    high = np.flatnonzero(signal >= np.float64(LOWEST_HEIGHT * extreme))
+    # Between two stretches of high samples lies a low one: it stands for those left out. The clip's ends are no peaks.
+    first, last = high[0] == 0, high[-1] == len(signal) - 1
+    gaps = np.flatnonzero(np.diff(high) > 1) + 1
+    heard = np.concatenate([[extreme if first else 0.0], np.insert(signal[high], gaps, 0), [extreme if last else 0.0]])
+    turning = heard[np.concatenate([[True], heard[1:] != heard[:-1]])]
     rising = turning[1:] > turning[:-1]
-    heights: Signal = turning[1:-1][rising[:-1] & ~rising[1:]].astype(np.float64) / float(signal.max())
+    heights: Signal = turning[1:-1][rising[:-1] & ~rising[1:]].astype(np.float64) / extreme
     return heights
 
 
 def _step(signal: Samples) -> float:
     """Return the smallest difference between two values of a signal: the step of its integers, if it had any."""
-    steps = np.diff(np.sort(signal).astype(np.float64))
-    return float(steps.min(initial=np.inf, where=steps > 0)) if steps.any() else 0.0
+    integers = signal * np.float32(1 << 15)
+    if (np.abs(integers) <= 1 << 15).all() and (integers == np.rint(integers)).all():  # 16 bits: no need to sort
+        values = np.flatnonzero(np.bincount(integers.astype(np.int32) + (1 << 15))) / (1 << 15)
+    else:
+        values = np.unique(signal).astype(np.float64)
+    return float(np.diff(values).min(initial=np.inf)) if len(values) > 1 else 0.0
 
 
 def _spans(cut: NDArray[np.bool_], rate: int) -> list[list[Seconds]]:

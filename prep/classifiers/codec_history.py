@@ -6,16 +6,17 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from prep.bibliography import Reference
 from prep.cue import Cue, Feature, Kind
 from prep.errors import ClipError
+from prep.spectrum import SHORT_FRAME_SECONDS, short_time_power
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from prep.clip import Clip, Signal
 
-# About one granule of MP3 (13 to 36 ms by its rate), and the scale-factor bands that one can leave empty.
-FRAME_SECONDS = 0.032
+# A frame lasts about one granule of MP3 (13 to 36 ms by its rate); a coder leaves scale-factor bands empty.
 BAND_HZ = 150.0
 # Below, the partials of a voice have gaps of their own.
 LOWEST_HZ = 2000.0
@@ -28,16 +29,25 @@ RANGE_DB = 100.0
 # As the effective bandwidth: above it a clip is empty throughout, and that is no hole.
 EDGE_RANGE_DB = 60.0
 LOUD_PERCENTILE = 95.0
-# Below the rounding noise of 24 bits.
-SILENCE_POWER = 1e-17
 
-_FRAMES_AT_ONCE = 256
+
+HERRE = Reference(
+    "herre2000decompressed",
+    "inproceedings",
+    {
+        "author": "Herre, J. and Schug, M.",
+        "title": "Analysis of Decompressed Audio -- The Inverse Decoder",
+        "booktitle": "109th Convention of the Audio Engineering Society",
+        "year": "2000",
+    },
+)
 
 
 class CodecHistory(Cue):
     """Holes that a lossy coder leaves in the spectrum where it spends no bits."""
 
     NAME: ClassVar[str] = "codec_history"
+    REFERENCES: ClassVar[tuple[Reference, ...]] = (HERRE,)
     KIND: ClassVar[Kind] = "nuisance"
     FEATURES: ClassVar[tuple[Feature, ...]] = (
         # The 95th percentile of speech that was never coded is two of these.
@@ -63,30 +73,16 @@ class CodecHistory(Cue):
 
 def _cell_levels_db(clip: Clip) -> tuple[Signal, float]:
     """Return the level of each cell in dB, (frames, bands), and the width of a band in Hz."""
-    from scipy.fft import next_fast_len, rfft
-
-    signal = clip.mono()
-    size = next_fast_len(max(round(FRAME_SECONDS * clip.rate), 2), real=True)
-    hop = size // 2
-    fewest = size + 2 * REACH_FRAMES * hop
-    if len(signal) < fewest:
+    size = round(SHORT_FRAME_SECONDS * clip.rate)
+    fewest = size + 2 * REACH_FRAMES * (size // 2)
+    if clip.frames < fewest:
         raise ClipError(f"too short for a history: {clip.seconds:.3f} s; it takes at least {fewest / clip.rate:.3f} s")
-    if not np.isfinite(signal).all():
-        raise ClipError("has samples that are not finite; export the source again")
-    frames = np.lib.stride_tricks.sliding_window_view(signal - signal.mean(), size)[::hop]
-    window = np.hanning(size + 1)[:-1]
-    bins = max(round(BAND_HZ * size / clip.rate), 1)
-    firsts = np.arange(0, size // 2 + 2 - bins, bins)
-    powers = [
-        np.add.reduceat(np.abs(rfft(frames[first : first + _FRAMES_AT_ONCE] * window, axis=1)) ** 2, firsts, axis=1)
-        for first in range(0, len(frames), _FRAMES_AT_ONCE)
-    ]
-    power = np.concatenate(powers) / np.sum(window**2) / size
-    loud = float(np.percentile(power.sum(axis=1), LOUD_PERCENTILE))
-    if loud < SILENCE_POWER:
-        raise ClipError("is silent, or nearly so: no spectrum; remove it from the clip table or replace it")
-    levels: Signal = 10 * np.log10(np.maximum(power, loud * 10 ** (-RANGE_DB / 10)))
-    return levels, bins * clip.rate / size
+    power, bin_hz = clip.once(short_time_power)
+    bins = max(round(BAND_HZ / bin_hz), 1)
+    cells = np.add.reduceat(power, np.arange(0, power.shape[1] + 1 - bins, bins), axis=1).astype(np.float64)
+    loud = float(np.percentile(cells.sum(axis=1), LOUD_PERCENTILE))
+    levels: Signal = 10 * np.log10(np.maximum(cells, loud * 10 ** (-RANGE_DB / 10)))
+    return levels, bins * bin_hz
 
 
 def _audible(levels: Signal, band_hz: float, clip: Clip) -> Signal:

@@ -34,10 +34,9 @@ class DcOffset(Cue):
         Raises:
             ClipError: the clip is digital silence, or a sample is not finite.
         """
+        clip.check_finite()
         samples = clip.samples.astype(np.float64)
         power = float(np.square(samples).mean()) if samples.size else 0.0
-        if not np.isfinite(power):
-            raise ClipError("has samples that are not finite; export the source again")
         if power == 0.0:
             raise ClipError("every sample is zero, so there is nothing to compare an offset with; replace it")
         offset = float(np.square(samples.mean(axis=0)).mean())

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 MAINS_HZ = (50.0, 60.0)
 HARMONICS = 8  # up to 400 or 480 Hz
-LOW_RATE_HZ = 2000  # at least, to which a clip is decimated: all lines and their neighbourhood lie below 500 Hz
+LOW_RATE_HZ = 1500  # at least, to which a clip is decimated: all lines and their neighbourhood lie below 500 Hz
 STRONGEST = 3  # a transformer hums at even, a light dimmer at odd harmonics: seldom at all
 WINDOW_SECONDS = 0.5
 HOP_SECONDS = 0.125
@@ -33,6 +33,7 @@ class Hum(Cue):
     """Lines of the 50 or 60 Hz mains over their neighbourhood, in the sound that stays."""
 
     NAME: ClassVar[str] = "hum"
+    VERSION: ClassVar[int] = 2
     KIND: ClassVar[Kind] = "nuisance"
     FEATURES: ClassVar[tuple[Feature, ...]] = (
         Feature("hum_db", "dB", "mean of the 3 strongest mains lines over the noise beside; without hum 2 to 9", 1.0),
@@ -51,8 +52,7 @@ class Hum(Cue):
         Raises:
             ClipError: the clip is shorter than 1 s, silent but for less than that, or not finite.
         """
-        if not np.isfinite(clip.samples).all():
-            raise ClipError("has samples that are not finite; export the source again")
+        clip.check_finite()
         frequencies, power = _lasting_spectrum(clip)
         return {"hum_db": max(_comb_db(frequencies, power, mains) for mains in MAINS_HZ)}
 
@@ -62,6 +62,8 @@ def _lasting_spectrum(clip: Clip) -> tuple[Signal, Signal]:
 
     Windows of digital silence are left out: where a gate was open, hum is heard with the voice.
     """
+    from scipy.fft import next_fast_len, rfft
+
     every = max(int(clip.rate // LOW_RATE_HZ), 1)
     rate = clip.rate / every
     frames, hop = round(WINDOW_SECONDS * rate), max(round(HOP_SECONDS * rate), 1)
@@ -69,14 +71,14 @@ def _lasting_spectrum(clip: Clip) -> tuple[Signal, Signal]:
     sounding = [first for first in starts if clip.samples[first * every : (first + frames) * every].any()]
     if len(sounding) < FEWEST_WINDOWS:
         raise ClipError("less than 1 s of it is sound, and hum needs 1 s; use a longer clip, or leave hum out")
-    samples = decimated(clip.samples.astype(np.float64), every)
-    window = np.hanning(frames + 1)[:-1]
-    padded = 4 * frames  # bins of 0.5 Hz: a line between two bins loses little
+    samples = decimated(clip.samples.astype(np.float64), every).astype(np.float32)
+    window = np.hanning(frames + 1)[:-1].astype(np.float32)
+    padded = next_fast_len(4 * frames, real=True)  # bins of 0.5 Hz: a line between two bins loses little
     frequencies: Signal = np.fft.rfftfreq(padded, 1 / rate).astype(np.float64)
     low = frequencies <= MAINS_HZ[-1] * HARMONICS + FAR_HZ
     windows = np.lib.stride_tricks.sliding_window_view(samples, frames, axis=0)
     powers = [
-        np.square(np.abs(np.fft.rfft(windows[some] * window, padded)[..., low])).mean(axis=1)
+        np.square(np.abs(rfft(windows[some] * window, padded)[..., low])).mean(axis=1)
         for some in (sounding[first : first + WINDOWS_AT_ONCE] for first in range(0, len(sounding), WINDOWS_AT_ONCE))
     ]
     lasting: Signal = np.percentile(np.concatenate(powers).T, PERCENTILE, axis=1)

@@ -86,8 +86,7 @@ class _Damage(NamedTuple):
 def _damage(clip: Clip) -> list[_Damage]:
     if clip.seconds < 3 * BLOCK_SECONDS:
         raise ClipError(f"it lasts {clip.seconds:.3f} s, too short to tell a glitch from sound; replace it")
-    if not np.isfinite(clip.samples).all():
-        raise ClipError("has samples that are not finite; export the source again")
+    clip.check_finite()
     return [
         _Damage(
             *(

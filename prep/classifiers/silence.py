@@ -60,8 +60,7 @@ class _Activity(NamedTuple):
 def _activity(clip: Clip) -> _Activity:
     if not clip.frames:
         raise ClipError("it has no samples; replace the file")
-    if not np.isfinite(clip.samples).all():
-        raise ClipError("has samples that are not finite; export the source again")
+    clip.check_finite()
     return max(_channel_activity(channel, clip.rate) for channel in clip.samples.T.astype(np.float64))
 
 
