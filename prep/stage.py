@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NamedTuple, S
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from prep.bibliography import Reference
 from prep.models import digests_of
+from prep.prose import clips_with, sentence
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -58,6 +60,32 @@ class Rejected:
     limit: float | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Account:
+    """What a record says of one step: all that a methods paragraph may draw on.
+
+    Attributes:
+        parameters: of the step, with every default filled in.
+        release: its fit as released; None where it learned nothing.
+        evidence: its fit on the fit split; None where it learned nothing, or nothing was held out.
+        notes: what it noted of each delivered clip that it treated.
+    """
+
+    parameters: Mapping[str, Any]
+    release: Mapping[str, Any] | None = None
+    evidence: Mapping[str, Any] | None = None
+    notes: Sequence[Mapping[str, Any]] = ()
+
+    @property
+    def whom(self) -> str:
+        """The clips that it is for, in words."""
+        return clips_with(self.parameters.get("only"))
+
+    def values(self, name: str) -> list[float]:
+        """Return a number of the notes, of each clip that has it."""
+        return [note[name] for note in self.notes if isinstance(note.get(name), int | float)]
+
+
 def refuse_truth_values(model: type[BaseModel], given: Any) -> Any:
     """Refuse true and false where no switch is meant: YAML makes them of yes and no, and they would pass for 1 and 0.
 
@@ -79,18 +107,28 @@ class Step(BaseModel):
     """What stages and encoders share: a name, a version and checked parameters.
 
     NAME is the YAML word and the module's name. VERSION is raised when the sound changes,
-    so that no older result is taken from the cache.
+    so that no older result is taken from the cache. REFERENCES are the papers, standards and programs it rests on.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     NAME: ClassVar[str] = ""
     VERSION: ClassVar[int] = 1
+    REFERENCES: ClassVar[tuple[Reference, ...]] = ()
 
     @model_validator(mode="before")
     @classmethod
     def _no_truth_values(cls, given: Any) -> Any:
         return refuse_truth_values(cls, given)
+
+    @classmethod
+    def methods(cls, account: Account) -> str:
+        """Return what a paper says of it: whole sentences, with its references cited where they belong.
+
+        Args:
+            account: what the record says of this step; its texts are escaped for Markdown already.
+        """
+        return f"{sentence(account.whom)} went through the step {cls.NAME}."
 
     def models(self) -> Sequence[str]:
         """Return the names in `prep.models` of what it needs."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
+from prep.bibliography import ITU_P56, Reference
 from prep.cue import Cue, Feature, Kind
 from prep.errors import ClipError
 from prep.level import active_level, why_no_active_level
@@ -16,6 +17,7 @@ class ActiveLevel(Cue):
     """Active speech level of the mean of the channels, DC removed."""
 
     NAME: ClassVar[str] = "active_level"
+    REFERENCES: ClassVar[tuple[Reference, ...]] = (ITU_P56,)
     KIND: ClassVar[Kind] = "nuisance"
     FEATURES: ClassVar[tuple[Feature, ...]] = (
         Feature("active_level_dbov", "dBov", "RMS level of the active speech; a full-scale sine has -3.01", 0.1),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
+from prep.bibliography import ITU_P56, Reference
 from prep.cue import Cue, Feature, Kind
 from prep.errors import ClipError
 from prep.level import active_level, why_no_active_level
@@ -16,6 +17,7 @@ class Activity(Cue):
     """Share of the clip that is active speech, pauses under about 0.2 s included."""
 
     NAME: ClassVar[str] = "activity"
+    REFERENCES: ClassVar[tuple[Reference, ...]] = (ITU_P56,)
     KIND: ClassVar[Kind] = "voice"
     FEATURES: ClassVar[tuple[Feature, ...]] = (
         Feature("activity_percent", "%", "share of the time at which speech is active", 1.0),

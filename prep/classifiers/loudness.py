@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
+from prep.bibliography import ITU_BS1770, PYLOUDNORM, Reference
 from prep.cue import Cue, Feature, Kind
 from prep.errors import ClipError
 from prep.level import BLOCK_SECONDS, integrated_lufs
@@ -16,6 +17,7 @@ class Loudness(Cue):
     """Integrated loudness of the clip, measured at 48 kHz."""
 
     NAME: ClassVar[str] = "loudness"
+    REFERENCES: ClassVar[tuple[Reference, ...]] = (ITU_BS1770, PYLOUDNORM)
     KIND: ClassVar[Kind] = "nuisance"
     FEATURES: ClassVar[tuple[Feature, ...]] = (
         Feature("integrated_lufs", "LUFS", "loudness of the clip over the blocks that pass both gates", 0.1),

@@ -4,12 +4,25 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
+from prep.bibliography import Reference
 from prep.cue import Cue, Feature, Kind
 from prep.errors import ClipError
 from prep.level import RANGE_SECONDS, loudness_range_lu
 
 if TYPE_CHECKING:
     from prep.clip import Clip
+
+
+EBU_TECH_3342 = Reference(
+    "ebu3342",
+    "techreport",
+    {
+        "author": "{European Broadcasting Union}",
+        "title": "Loudness Range: A measure to supplement {EBU} {R} 128 loudness normalisation",
+        "number": "EBU Tech 3342",
+        "institution": "European Broadcasting Union",
+    },
+)
 
 
 class LoudnessRange(Cue):
@@ -20,6 +33,7 @@ class LoudnessRange(Cue):
     """
 
     NAME: ClassVar[str] = "loudness_range"
+    REFERENCES: ClassVar[tuple[Reference, ...]] = (EBU_TECH_3342,)
     VERSION: ClassVar[int] = 2
     KIND: ClassVar[Kind] = "voice"
     FEATURES: ClassVar[tuple[Feature, ...]] = (

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 import numpy as np
 
 from prep import audio, deepfilter, yamnet
+from prep.bibliography import DEEPFILTERNET, Reference
 from prep.cue import Cue, Feature, Kind
 from prep.errors import ClipError
 from prep.units import ratio_from_db
@@ -28,10 +29,34 @@ NO_TRACE_LOGIT = -8.5  # of the clip, where no bed was seen below -6.2: denoisin
 NOTHING_REMOVED_DB = -45.0  # below the clip: rounding
 
 
+AUDIOSET = Reference(
+    "gemmeke2017audioset",
+    "inproceedings",
+    {
+        "author": "Gemmeke, Jort F. and Ellis, Daniel P. W. and Freedman, Dylan and Jansen, Aren and Lawrence, "
+        "Wade and Moore, R. Channing and Plakal, Manoj and Ritter, Marvin",
+        "title": "Audio Set: An ontology and human-labeled dataset for audio events",
+        "booktitle": "{IEEE} International Conference on Acoustics, Speech and Signal Processing ({ICASSP})",
+        "pages": "776--780",
+        "year": "2017",
+        "doi": "10.1109/ICASSP.2017.7952261",
+    },
+)
+YAMNET = Reference(
+    "yamnet",
+    "misc",
+    {
+        "title": "{YAMNet}: a sound event classifier",
+        "howpublished": "Computer software, https://github.com/tensorflow/models/tree/master/research/audioset/yamnet",
+    },
+)
+
+
 class Music(Cue):
     """Music in the clip, heard also in what denoising takes away from it."""
 
     NAME: ClassVar[str] = "music"
+    REFERENCES: ClassVar[tuple[Reference, ...]] = (YAMNET, AUDIOSET, DEEPFILTERNET)
     KIND: ClassVar[Kind] = "nuisance"
     FEATURES: ClassVar[tuple[Feature, ...]] = (
         Feature("music_probability", "no unit", "that music is played under the voice; 0.5 is as likely as not", 0.01),
@@ -77,8 +102,7 @@ class _Heard(NamedTuple):
 
 
 def _heard(clip: Clip) -> _Heard:
-    if not np.isfinite(clip.samples).all():
-        raise ClipError("has samples that are not finite; export the source again")
+    clip.check_finite()
     if clip.seconds < SHORTEST_SECONDS:
         raise ClipError(f"it lasts {clip.seconds:.2f} s, and music is heard from {SHORTEST_SECONDS} s on")
     mono = clip.with_samples(clip.mono()[:, np.newaxis])

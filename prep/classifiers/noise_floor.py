@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
+from prep.bibliography import Reference
 from prep.cue import Cue, Feature, Kind
 from prep.pauses import noise_floor_dbfs
 
@@ -11,10 +12,26 @@ if TYPE_CHECKING:
     from prep.clip import Clip
 
 
+MARTIN = Reference(
+    "martin2001noise",
+    "article",
+    {
+        "author": "Martin, Rainer",
+        "title": "Noise Power Spectral Density Estimation Based on Optimal Smoothing and Minimum Statistics",
+        "journal": "{IEEE} Transactions on Speech and Audio Processing",
+        "volume": "9",
+        "number": "5",
+        "pages": "504--512",
+        "year": "2001",
+    },
+)
+
+
 class NoiseFloor(Cue):
     """Level of the quietest parts: pauses, ends, and the closures of stops."""
 
     NAME: ClassVar[str] = "noise_floor"
+    REFERENCES: ClassVar[tuple[Reference, ...]] = (MARTIN,)
     VERSION: ClassVar[int] = 2
     KIND: ClassVar[Kind] = "nuisance"
     FEATURES: ClassVar[tuple[Feature, ...]] = (

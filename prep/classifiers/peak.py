@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
+from prep.bibliography import ITU_BS1770, Reference
 from prep.cue import Cue, Feature, Kind
 from prep.errors import ClipError
 from prep.level import rms_dbfs, sample_peak_dbfs, true_peak_dbtp
@@ -16,6 +17,7 @@ class Peak(Cue):
     """True peak and crest factor, over all channels."""
 
     NAME: ClassVar[str] = "peak"
+    REFERENCES: ClassVar[tuple[Reference, ...]] = (ITU_BS1770,)
     KIND: ClassVar[Kind] = "nuisance"
     FEATURES: ClassVar[tuple[Feature, ...]] = (
         Feature("true_peak_dbtp", "dBTP", "highest point of the waveform between and at the samples", 0.1),

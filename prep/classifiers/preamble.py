@@ -8,10 +8,20 @@ import numpy as np
 from pydantic import Field, field_validator
 
 from prep import phrases as phrasing
+from prep.bibliography import WHISPER, Reference
 from prep.cue import Cue, Feature, Kind
+from prep.models import ModelFolder  # noqa: TC001 - pydantic reads it
 from prep.pauses import FRAME_BLOCKS, SHORTEST_PAUSE_SECONDS, parts
 from prep.phrases import Said
-from prep.recogniser import LANGUAGES, MODEL, OPENING_SECONDS, check_language, check_understood, opening_words
+from prep.recogniser import (
+    LANGUAGES,
+    MODEL,
+    OPENING_SECONDS,
+    Recogniser,
+    check_language,
+    check_understood,
+    opening_words,
+)
 from prep.units import Seconds
 
 if TYPE_CHECKING:
@@ -86,6 +96,7 @@ class Preamble(Cue):
     """A spoken announcement before the text, found by its phrases in what a recogniser hears."""
 
     NAME: ClassVar[str] = "preamble"
+    REFERENCES: ClassVar[tuple[Reference, ...]] = (WHISPER,)
     KIND: ClassVar[Kind] = "nuisance"
     FEATURES: ClassVar[tuple[Feature, ...]] = (
         Feature(
@@ -102,7 +113,12 @@ class Preamble(Cue):
     CUT: ClassVar[str] = "preamble_seconds"
 
     language: str = Field(
-        default=LANGUAGES[0], description="language of the clips, ISO 639-1; others than en: not checked; no unit"
+        default=LANGUAGES[0],
+        description="language of the clips, ISO 639-1; what the recogniser does not know is not checked; no unit",
+    )
+    recogniser: ModelFolder = Field(
+        default="",
+        description="folder of a CTranslate2 Whisper model in place of the pinned one, relative to the config; no unit",
     )
     phrases: tuple[str, ...] = Field(
         default=PHRASES,
@@ -116,6 +132,13 @@ class Preamble(Cue):
         for phrase in phrases:
             phrasing.check(phrase)
         return phrases
+
+    def models(self) -> Sequence[str]:
+        """Return the recogniser's."""
+        return (self._recogniser().model,)
+
+    def _recogniser(self) -> Recogniser:
+        return Recogniser(self.language, self.recogniser)
 
     def measure(self, clip: Clip) -> dict[str, float]:
         """Return where the announcement ends, in seconds from the start; 0 without one.
@@ -131,7 +154,7 @@ class Preamble(Cue):
 
     def evidence(self, clip: Clip) -> Notes:
         """Return the words of the announcement, the words after it, and the phrases found."""
-        heard = opening_words(clip)
+        heard = opening_words(clip, self._recogniser())
         ending = self._ending(clip)
         if ending is None:
             return {"heard": _text(heard[:LEAD_WORDS])}
@@ -142,8 +165,8 @@ class Preamble(Cue):
         }
 
     def _ending(self, clip: Clip) -> Ending | None:
-        check_language(self.language)
-        heard = opening_words(clip)
+        check_language(self._recogniser())
+        heard = opening_words(clip, self._recogniser())
         check_understood(heard)
         pauses = _pauses(heard, clip)
         said = [

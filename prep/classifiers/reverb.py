@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
+from prep.bibliography import Reference
 from prep.cue import Cue, Feature, Kind
 from prep.decay import t60_seconds
 
@@ -11,10 +12,28 @@ if TYPE_CHECKING:
     from prep.clip import Clip
 
 
+RATNAM = Reference(
+    "ratnam2003blind",
+    "article",
+    {
+        "author": "Ratnam, Rama and Jones, Douglas L. and Wheeler, Bruce C. and O'Brien, Jr., William D. and Lansing, "
+        "Charissa R. and Feng, Albert S.",
+        "title": "Blind estimation of reverberation time",
+        "journal": "The Journal of the Acoustical Society of America",
+        "volume": "114",
+        "pages": "2877--2892",
+        "year": "2003",
+        "doi": "10.1121/1.1616578",
+    },
+)
+
+
 class Reverb(Cue):
     """Reverberation time, blindly from the decays of the speech itself."""
 
     NAME: ClassVar[str] = "reverb"
+    VERSION: ClassVar[int] = 2
+    REFERENCES: ClassVar[tuple[Reference, ...]] = (RATNAM,)
     KIND: ClassVar[Kind] = "nuisance"
     FEATURES: ClassVar[tuple[Feature, ...]] = (
         Feature("t60_seconds", "s", "time in which sound falls by 60 dB; dry speech itself falls in about 0.2 s", 0.05),

@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import Field
 
+from prep.bibliography import WHISPER, Reference
 from prep.cue import Cue, Feature, Kind
 from prep.errors import ClipError
+from prep.models import ModelFolder  # noqa: TC001 - pydantic reads it
 from prep.phrases import TENS, UNITS, sounds
-from prep.recogniser import LANGUAGES, MODEL, check_language, check_understood, words
+from prep.recogniser import LANGUAGES, MODEL, Recogniser, check_language, check_understood, words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,6 +28,7 @@ class Words(Cue):
     """Words that a recogniser hears other than the text has them, against the words of the text."""
 
     NAME: ClassVar[str] = "words"
+    REFERENCES: ClassVar[tuple[Reference, ...]] = (WHISPER,)
     KIND: ClassVar[Kind] = "nuisance"
     FEATURES: ClassVar[tuple[Feature, ...]] = (
         # One word of twenty.
@@ -40,8 +43,21 @@ class Words(Cue):
     MODELS: ClassVar[tuple[str, ...]] = (MODEL,)
 
     language: str = Field(
-        default=LANGUAGES[0], description="language of the clips, ISO 639-1; others than en: not checked; no unit"
+        default=LANGUAGES[0],
+        description="language of the clips, ISO 639-1; what the recogniser does not know is not checked; no unit",
     )
+
+    recogniser: ModelFolder = Field(
+        default="",
+        description="folder of a CTranslate2 Whisper model in place of the pinned one, relative to the config; no unit",
+    )
+
+    def models(self) -> Sequence[str]:
+        """Return the recogniser's."""
+        return (self._recogniser().model,)
+
+    def _recogniser(self) -> Recogniser:
+        return Recogniser(self.language, self.recogniser)
 
     def measure(self, clip: Clip) -> dict[str, float]:  # noqa: ARG002 - the sound alone says nothing
         """Refuse: without its text a clip has no wrong words.
@@ -59,18 +75,18 @@ class Words(Cue):
                 no speech.
             ModelMissingError: the model was not fetched.
         """
-        check_language(self.language)
+        check_language(self._recogniser())
         wanted = spoken(text)
         if not wanted:
             raise ClipError("not checked: its text in the table holds no word; add the text, or leave this check out")
-        heard = words(clip)
+        heard = words(clip, self._recogniser())
         check_understood(heard)
         errors = word_errors(wanted, spoken(" ".join(word.text for word in heard)))
         return {"word_error_percent": 100.0 * errors / len(wanted)}
 
     def evidence(self, clip: Clip) -> Notes:
         """Return the words that were heard."""
-        return {"heard": " ".join(word.text for word in words(clip))}
+        return {"heard": " ".join(word.text for word in words(clip, self._recogniser()))}
 
 
 def spoken(text: str) -> list[str]:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from prep.check import Plan
     from prep.comparison import Comparison
+    from prep.cut_place import Cut
     from prep.lint import Lint
     from prep.measure import Measures
     from prep.run import Done
@@ -32,16 +33,15 @@ def show_json(value: Any) -> None:
 
 
 def show_run(done: Done, *, as_json: bool) -> None:
-    """Print what a run did: its record as JSON, or clips, verdicts and where the report is."""
+    """Print what a run came to: its record as JSON, or five lines."""
+    from prep.outcome import outcome_lines
+
     if as_json:
         show_json(done.record)
         return
-    _show_set_aside(done.record)
-    _show_cues(done.record)
-    delivered = done.record["counts"].get("delivered", 0)
-    output = os.path.relpath(done.output) if done.output else ""
-    _print(f"{delivered} of {len(done.record['clips'])} clips delivered to {output}")
-    _print(f"report: {output}/report.html")
+    _show_takes(done.record.get("takes", []))
+    for line in outcome_lines(done.record, os.path.relpath(done.output) if done.output else ""):
+        _print(line)
 
 
 def show_audit(done: Done, *, as_json: bool) -> None:
@@ -173,13 +173,34 @@ def show_screened(done: Screened, page: Path | None, *, as_json: bool) -> None:
         if error or found is None:
             rows.append((row.file_name, "unreadable", error))
             continue
-        rows += [(row.file_name, item.outcome, item.reason) for item in found.findings if item.outcome != "passed"]
+        told = [item for item in found.findings if item.outcome not in ("passed", "skipped")]
+        rows += [(row.file_name, item.outcome, item.reason) for item in told]
+        if skipped := [item.check for item in found.findings if item.outcome == "skipped"]:
+            rows.append((row.file_name, "skipped", f"{', '.join(skipped)}: it is turned down already"))
     if rows:
         _table(("clip", "outcome", "what"), rows)
     passed = sum(found is not None and found.passed for found in done.findings)
     _print(f"{done.place}: {passed} of {len(done.rows)} clips pass every check ({', '.join(done.checks)})")
     if page is not None:
         _print(f"page: {page}")
+
+
+def show_cut(done: Cut, *, as_json: bool) -> None:
+    """Print what became of takes: lines without a clip, what was cut by pauses alone, and where the clips are."""
+    if as_json:
+        show_json(done.as_dict())
+        return
+    rows = [
+        (take["file_name"], line["line"], line["text"], line["why"])
+        for take in done.result.takes
+        for line in take["missing"]
+    ]
+    if rows:
+        _table(("take", "line", "text", "no clip, because"), rows)
+    _show_takes(done.result.takes)
+    output = os.path.relpath(done.output)
+    _print(f"table: {output}/clips.csv")
+    _print(f"page: {output}/review.html")
 
 
 def show_verification(done: Verification, *, as_json: bool) -> None:
@@ -220,6 +241,15 @@ def show_stages(stages: Sequence[Mapping[str, Any]], *, as_json: bool) -> None:
             for item in stages[0]["parameters"]
         ]
         _table(("parameter", "default", "meaning and unit"), rows)
+
+
+def _show_takes(takes: Iterable[Mapping[str, Any]]) -> None:
+    """Print how many lines of each take were found, and how it was cut."""
+    for take in takes:
+        found = take["lines"] - len(take["missing"])
+        why = take["why_by_pauses"]
+        how = f"by its pauses alone, words unchecked: {why}" if why else "by its words"
+        _print(f"{take['file_name']}: {found} of {take['lines']} lines, {take['clips']} clips, cut {how}")
 
 
 def _show_set_aside(record: Mapping[str, Any]) -> None:

@@ -10,6 +10,7 @@ from pydantic import Field
 from prep.bandwidth import effective_bandwidth_hz
 from prep.errors import RefusedError
 from prep.level import rms_dbfs
+from prep.prose import counted, sentence
 from prep.spectrum import EDGE_STEP_HZ, filter_zero_phase
 from prep.stage import Applied, FitsOn, Measured, Stage, Value
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from prep.clip import Clip, Signal
+    from prep.stage import Account
     from prep.units import Hertz
 
 TELEPHONE_HZ = 3400.0  # ITU-T G.712: narrower, and consonants are lost
@@ -110,6 +112,18 @@ class Bandwidth(Stage[BandwidthMeasure, BandwidthFit]):
             wider_clips=wider,
             narrower_clips=narrower,
             warning=_warning(upper_hz, wider, narrower, len(stimuli)),
+        )
+
+    @classmethod
+    def methods(cls, account: Account) -> str:
+        """Return where every clip ends, whose bandwidth that is, and what it takes from the listeners."""
+        fit = account.release or {}
+        given = account.parameters.get("upper_hz") is not None
+        whose = "a limit given beforehand" if given else "the effective bandwidth of the narrowest clip"
+        return (
+            f"{sentence(account.whom)} were low-pass filtered (linear phase) to end at {fit['upper_hz']:.0f} Hz, "
+            f"{whose}; {fit['wider_clips']} of {counted(fit['clips'], 'clip')} held sound above it. What listeners "
+            "might have heard there was removed, not corrected."
         )
 
     def apply(self, clip: Clip, fit: BandwidthFit) -> Applied:

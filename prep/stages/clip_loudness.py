@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self
 
 from pydantic import Field, model_validator
 
+from prep.bibliography import ITU_BS1770, ITU_P56, PYLOUDNORM, Reference, cite
 from prep.errors import ClipError, RefusedError
 from prep.level import (
     ABSOLUTE_GATE_LUFS,
@@ -20,12 +21,14 @@ from prep.level import (
     why_no_active_level,
 )
 from prep.limiter import Limited, limit
+from prep.prose import clips_with, counted, sentence
 from prep.stage import Applied, FitsOn, Measured, Notes, Rejected, Stage, Value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from prep.clip import Clip
+    from prep.stage import Account
     from prep.units import Decibels
 
 Selection = dict[str, str | list[str]]
@@ -82,6 +85,7 @@ class ClipLoudness(Stage[LevelMeasure, LevelFit | None]):
     """
 
     NAME: ClassVar[str] = "clip_loudness"
+    REFERENCES: ClassVar[tuple[Reference, ...]] = (ITU_BS1770, ITU_P56, PYLOUDNORM)
     MEASURES: ClassVar[type[Value] | None] = LevelMeasure
     FITS: ClassVar[type[Value] | None] = LevelFit
     CURES: ClassVar[tuple[str, ...]] = ("loudness",)
@@ -179,6 +183,31 @@ class ClipLoudness(Stage[LevelMeasure, LevelFit | None]):
         middle = median(levels)
         lufs, dbov = (middle, None) if self.by == "lufs" else (None, middle)
         return LevelFit(target_lufs=lufs, target_dbov=dbov, clips=len(levels))
+
+    @classmethod
+    def methods(cls, account: Account) -> str:
+        """Return the level that each clip was brought to, how often a peak was in the way, and what was done then."""
+        step, fit = account.parameters, account.release or account.parameters
+        lufs = fit.get("target_lufs")
+        level = (
+            f"an integrated loudness of {lufs:.4g} LUFS {cite(ITU_BS1770, PYLOUDNORM)}"
+            if lufs is not None
+            else f"an active speech level of {fit['target_dbov']:.4g} dBov {cite(ITU_P56)}"
+        )
+        whose = f", the median of {clips_with(step.get('median_of'))}," if step.get("median_of") else ""
+        told = [f"{sentence(account.whom)} were each brought to {level}{whose} by a gain of their own"]
+        if limited := [value for value in account.values("limited_db") if value > 0]:
+            told.append(
+                f"a look-ahead limiter held the peaks of {len(limited)} of {counted(len(account.notes), 'clip')} "
+                f"under {step['ceiling_dbtp']:g} dBTP, by {median(limited):.1f} dB in the median and "
+                f"{max(limited):.1f} dB at most"
+            )
+        if lowered := [value for value in account.values("lowered_by_db") if value > 0]:
+            told.append(
+                f"{counted(len(lowered), 'clip')} stayed below it, by {max(lowered):.1f} dB at most, for the ceiling "
+                f"of {step['ceiling_dbtp']:g} dBTP"
+            )
+        return "; ".join(told) + "."
 
     def apply(self, clip: Clip, fit: LevelFit | None) -> Applied | Rejected:
         """Return the clip at the target, or at the ceiling where that is past it and `on_over` is `lower`.

@@ -14,6 +14,7 @@ import numpy as np
 from pydantic import Field
 
 from prep import audio, deepfilter, level
+from prep.bibliography import DEEPFILTERNET, Reference, cite
 from prep.errors import ClipError, RefusedError
 from prep.pauses import (
     ACTIVE_MARGIN_DB,
@@ -24,6 +25,7 @@ from prep.pauses import (
     noise_floor_dbfs,
     parts,
 )
+from prep.prose import clips_with, sentence
 from prep.stage import Applied, FitsOn, Measured, Rejected, Stage, Value
 from prep.units import db_from_ratio, ratio_from_db
 
@@ -33,7 +35,23 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from prep.clip import Clip, Signal
+    from prep.stage import Account
     from prep.units import Decibels
+
+NOISEREDUCE = Reference(
+    "sainburg2020noisereduce",
+    "article",
+    {
+        "author": "Sainburg, Tim and Thielk, Marvin and Gentner, Timothy Q.",
+        "title": "Finding, visualizing, and quantifying latent structure across diverse animal vocal repertoires",
+        "journal": "{PLoS} Computational Biology",
+        "volume": "16",
+        "number": "10",
+        "pages": "e1008228",
+        "year": "2020",
+        "doi": "10.1371/journal.pcbi.1008228",
+    },
+)
 
 Selection = dict[str, str | list[str]]
 
@@ -71,6 +89,7 @@ class Denoise(Stage[FloorMeasure, FloorFit | None]):
     """
 
     NAME: ClassVar[str] = "denoise"
+    REFERENCES: ClassVar[tuple[Reference, ...]] = (DEEPFILTERNET, NOISEREDUCE)
     MEASURES: ClassVar[type[Value] | None] = FloorMeasure
     FITS: ClassVar[type[Value] | None] = FloorFit
     EXPENSIVE: ClassVar[bool] = True
@@ -92,6 +111,26 @@ class Denoise(Stage[FloorMeasure, FloorFit | None]):
     def fits_on(self) -> FitsOn:
         """Return "labels" where a condition's floor is the bound."""
         return "labels" if self.floor_towards else "nothing"
+
+    @classmethod
+    def methods(cls, account: Account) -> str:
+        """Return which denoiser took how much noise off whom, and what bounded it."""
+        step, fit = account.parameters, account.release
+        how = {
+            "deepfilter": f"DeepFilterNet 3 {cite(DEEPFILTERNET)}",
+            "spectral_gate": f"a spectral gate that learns the noise from the clip's own pauses {cite(NOISEREDUCE)}",
+        }[step["method"]]
+        bound = (
+            f" No pause was to be pushed below {fit['floor_db']:.1f} dB relative to the clip's speech, the median "
+            f"noise floor of {clips_with(step.get('floor_towards'))}."
+            if fit and step.get("floor_towards")
+            else ""
+        )
+        return (
+            f"{sentence(account.whom)} were denoised by {how}, which lowered noise by at most "
+            f"{step['max_attenuation_db']:g} dB; sounds weaker than speech, breaths among them, were to lose no more "
+            f"than {step['breath_loss_db']:g} dB, and the level of the voice was restored.{bound}"
+        )
 
     def models(self) -> Sequence[str]:
         """Return DeepFilterNet where it is used."""
@@ -129,8 +168,7 @@ class Denoise(Stage[FloorMeasure, FloorFit | None]):
         Raises:
             ClipError: it is not finite, its band is wider than the denoiser's, or it has no noise to learn from.
         """
-        if not np.isfinite(clip.samples).all():
-            raise ClipError("has samples that are not finite; export the source again")
+        clip.check_finite()
         floor = _floor_db(clip)
         most_db = self._attenuation_db(clip, floor, fit)
         notes: dict[str, Any] = {"max_attenuation_db": most_db, "floor_before_db": floor}

@@ -8,14 +8,17 @@ filter cannot know, the direct sound and the early reflections, stays.
 from __future__ import annotations
 
 import math
+from statistics import median
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from pydantic import Field
 
 from prep import audio, deepfilter, level
+from prep.bibliography import DEEPFILTERNET, Reference, cite
 from prep.decay import t60_seconds
 from prep.errors import ClipError
+from prep.prose import counted
 from prep.stage import Applied, Stage
 
 if TYPE_CHECKING:
@@ -24,7 +27,35 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from prep.clip import Clip, Signal
+    from prep.stage import Account
     from prep.units import Decibels, Seconds
+
+WPE = Reference(
+    "nakatani2010wpe",
+    "article",
+    {
+        "author": "Nakatani, Tomohiro and Yoshioka, Takuya and Kinoshita, Keisuke and Miyoshi, Masato and Juang, "
+        "Biing-Hwang",
+        "title": "Speech Dereverberation Based on Variance-Normalized Delayed Linear Prediction",
+        "journal": "{IEEE} Transactions on Audio, Speech, and Language Processing",
+        "volume": "18",
+        "number": "7",
+        "pages": "1717--1731",
+        "year": "2010",
+        "doi": "10.1109/TASL.2010.2052251",
+    },
+)
+NARA_WPE = Reference(
+    "drude2018narawpe",
+    "inproceedings",
+    {
+        "author": "Drude, Lukas and Heymann, Jahn and Boeddeker, Christoph and Haeb-Umbach, Reinhold",
+        "title": "{NARA-WPE}: A {Python} package for weighted prediction error dereverberation in {Numpy} and "
+        "{Tensorflow} for online and offline processing",
+        "booktitle": "13. {ITG} Fachtagung Sprachkommunikation ({ITG} 2018)",
+        "year": "2018",
+    },
+)
 
 # Windows of 32 ms every 8 ms, and three hops that are never predicted: as published, and as nara_wpe is used.
 WINDOW_SECONDS, HOP_SECONDS = 0.032, 0.008
@@ -49,6 +80,7 @@ class Dereverb(Stage[None, None]):
     """
 
     NAME: ClassVar[str] = "dereverb"
+    REFERENCES: ClassVar[tuple[Reference, ...]] = (WPE, NARA_WPE, DEEPFILTERNET)
     EXPENSIVE: ClassVar[bool] = True
 
     taps: int | None = Field(
@@ -61,6 +93,33 @@ class Dereverb(Stage[None, None]):
         description="most that DeepFilterNet lowers what is left of the room after it, dB; none: not at all",
     )
 
+    @classmethod
+    def methods(cls, account: Account) -> str:
+        """Return whom it treated, how many it let through as they were, and how far the estimated decay fell."""
+        treated = [note for note in account.notes if note.get("taps")]
+        after = (
+            f", and what was left was lowered by at most {account.parameters['then_denoise_db']:g} dB by "
+            f"DeepFilterNet 3 {cite(DEEPFILTERNET)}"
+            if account.parameters.get("then_denoise_db")
+            else ""
+        )
+        known = [
+            (note["t60_before_seconds"], note["t60_after_seconds"])
+            for note in treated
+            if note.get("t60_before_seconds") is not None and note.get("t60_after_seconds") is not None
+        ]
+        fell = (
+            f" Their estimated reverberation time was {median(before for before, _ in known):.2f} s before and "
+            f"{median(after for _, after in known):.2f} s after, in the median."
+            if known
+            else ""
+        )
+        return (
+            f"Late reverberation was reduced in {account.whom} by weighted prediction error {cite(WPE, NARA_WPE)}"
+            f"{after}: {len(treated)} of {counted(len(account.notes), 'clip')} were changed, the others, "
+            f"too dry or too short for the room to be told from the voice, were passed through as they were.{fell}"
+        )
+
     def models(self) -> Sequence[str]:
         """Return DeepFilterNet where it follows."""
         return (deepfilter.MODEL,) if self.then_denoise_db else ()
@@ -71,8 +130,7 @@ class Dereverb(Stage[None, None]):
         Raises:
             ClipError: it is not finite, or faster than what follows it can hear.
         """
-        if not np.isfinite(clip.samples).all():
-            raise ClipError("has samples that are not finite; export the source again")
+        clip.check_finite()
         before = _decay(clip)
         wanted = self.taps or _taps_for(before)
         taps = min(wanted, int(clip.seconds / HOP_SECONDS / HOPS_PER_TAP))

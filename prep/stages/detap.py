@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
 import numpy as np
 from pydantic import Field
 
+from prep.bibliography import Reference, cite
 from prep.errors import ClipError
+from prep.prose import counted, sentence
 from prep.room_tone import generator_of, room_tone
 from prep.stage import Applied, Notes, Stage
 from prep.units import db_from_ratio, ratio_from_db
@@ -19,11 +21,27 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from prep.clip import Clip, Signal
+    from prep.stage import Account
     from prep.units import Decibels, Seconds
 
     Bins = NDArray[np.bool_]
     Span = tuple[int, int]
     Spectra = NDArray[np.complex128]
+
+JANSSEN = Reference(
+    "janssen1986interpolation",
+    "article",
+    {
+        "author": "Janssen, A. J. E. M. and Veldhuis, R. N. J. and Vries, L. B.",
+        "title": "Adaptive interpolation of discrete-time signals that can be modeled as autoregressive processes",
+        "journal": "{IEEE} Transactions on Acoustics, Speech, and Signal Processing",
+        "volume": "34",
+        "number": "2",
+        "pages": "317--330",
+        "year": "1986",
+        "doi": "10.1109/TASSP.1986.1164824",
+    },
+)
 
 Kind = Literal["bump", "click in a pause", "click in speech"]
 
@@ -127,6 +145,7 @@ class Detap(Stage[None, None]):
     """
 
     NAME: ClassVar[str] = "detap"
+    REFERENCES: ClassVar[tuple[Reference, ...]] = (JANSSEN,)
 
     bump_level_db: float = Field(
         default=-6.0,
@@ -150,14 +169,30 @@ class Detap(Stage[None, None]):
         default=False, description="take out clicks in pauses down to 30 dB below the peaks of speech too; no unit"
     )
 
+    @classmethod
+    def methods(cls, account: Account) -> str:
+        """Return what was looked for, how much was found, and that nothing else was touched."""
+        repairs = [int(value) for value in account.values("repairs")]
+        repaired = sum(value > 0 for value in repairs)
+        found = (
+            f"{counted(sum(repairs), 'place')} in {repaired} of {counted(len(repairs), 'clip')} were repaired, bumps "
+            f"by subtracting a fitted model and clicks by autoregressive interpolation {cite(JANSSEN)} or room tone, "
+            "and the samples outside these places were left as they were"
+            if repaired
+            else f"none was detected in {counted(len(repairs), 'clip')}, and no sample was changed"
+        )
+        return (
+            f"{sentence(account.whom)} were searched for taps on the microphone or the table and clicks of handling: "
+            f"{found}."
+        )
+
     def apply(self, clip: Clip, fit: None) -> Applied:  # noqa: ARG002
         """Return the clip without its taps and clicks.
 
         Raises:
             ClipError: a sample is not finite, or the rate is too low.
         """
-        if not np.isfinite(clip.samples).all():
-            raise ClipError("has samples that are not finite; export the source again")
+        clip.check_finite()
         if clip.rate < LOWEST_RATE_HZ:
             raise ClipError(f"its rate of {clip.rate} Hz holds no speech; replace it")
         samples = clip.samples.astype(np.float64)

@@ -10,6 +10,7 @@ from pydantic import Field, model_validator
 
 from prep.errors import RefusedError
 from prep.pauses import ACTIVE_MARGIN_DB, BLOCK_SECONDS, FRAME_BLOCKS, Parts, head_seconds, parts, tail_seconds
+from prep.prose import clips_with, sentence
 from prep.room_tone import generator_of, room_tone
 from prep.stage import Applied, FitsOn, Measured, Notes, Stage, Value
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
     from prep.clip import Clip, Signal
     from prep.room_tone import ToneSource
+    from prep.stage import Account
     from prep.units import Seconds
 
     Blocks = NDArray[np.intp]
@@ -135,6 +137,19 @@ class Edges(Stage[EdgesMeasure, EdgesFit | None]):
     def rungs(cls, column: str, a: str, b: str) -> Sequence[dict[str, Any]]:  # noqa: ARG003
         """Return the median lengths of the set."""
         return [{}]
+
+    @classmethod
+    def methods(cls, account: Account) -> str:
+        """Return the lengths, where they come from, and what became of breaths."""
+        fit = account.release or account.parameters
+        given = account.release is None
+        whose = "" if given else f" (the medians of {clips_with(account.parameters.get('lengths_of'))}, unless given)"
+        breaths = {"keep": "kept whole", "trim": "taken out"}[account.parameters["breaths"]]
+        return (
+            f"{sentence(account.whom)} were given {fit['head_seconds']:.3f} s before the first speech sound and "
+            f"{fit['tail_seconds']:.3f} s after the last{whose}, shortened or lengthened by their own room tone; "
+            f"breaths before speech were {breaths}, and nothing between the first and the last sound was touched."
+        )
 
     def measure(self, clip: Clip) -> EdgesMeasure:
         """Return the head and the tail of the clip.

@@ -21,6 +21,7 @@ from prep.mpeg import mp3_stream
 from prep.stage import Encoded, Encoder, Notes
 
 if TYPE_CHECKING:
+    from prep.stage import Account
     from prep.units import Decibels
 
 LOSSY = ("mp3", "opus", "vorbis")
@@ -91,6 +92,25 @@ class Encode(Encoder):
         if self.codec == "mp3" and (reason := encoding.why_no_mp3(*self._mp3)):
             raise ValueError(reason)
         return self
+
+    @classmethod
+    def methods(cls, account: Account) -> str:
+        """Return the format of every clip."""
+        step = account.parameters
+        if step["codec"] == "copy":
+            return (
+                "Clips were served in the files that their makers produced, with tags removed and the sound unaltered."
+            )
+        names = {"flac": "FLAC", "wav": "WAV", "mp3": "MP3", "opus": "Opus", "vorbis": "Ogg Vorbis"}
+        details = [f"{step['rate'] / 1000:g} kHz", {1: "mono", 2: "stereo"}[step["channels"]]]
+        if step.get("bit_depth"):
+            details.append(f"{step['bit_depth']} bits")
+        if step.get("bitrate_kbps"):
+            details.append(f"{step['bitrate_kbps']} kb/s")
+        lossy = (
+            " A lossy codec hides some differences between clips and adds its own." if step["codec"] in LOSSY else ""
+        )
+        return f"All clips were delivered in one format: {names[step['codec']]}, {', '.join(details)}.{lossy}"
 
     @property
     def _mp3(self) -> tuple[int, int, int]:

@@ -10,10 +10,12 @@ from pydantic import Field
 
 from prep.errors import ClipError
 from prep.level import rms_dbfs
+from prep.prose import sentence
 from prep.stage import Applied, Stage
 
 if TYPE_CHECKING:
     from prep.clip import Clip, Signal
+    from prep.stage import Account
 
 ORDER = 4  # of each of the two passes: 40 dB an octave below the corner, a quarter of a dB at 70 Hz (corner 50 Hz)
 SETTLING_PERIODS = 10  # of the corner frequency, after which the filter has forgotten how the clip began
@@ -32,14 +34,21 @@ class HighPass(Stage[None, None]):
 
     cutoff_hz: float = Field(default=50.0, gt=0, le=200, description="corner frequency (-3 dB), Hz")
 
+    @classmethod
+    def methods(cls, account: Account) -> str:
+        """Return the corner and the kind of the filter."""
+        return (
+            f"{sentence(account.whom)} were high-pass filtered at {account.parameters['cutoff_hz']:g} Hz (Butterworth, "
+            "zero phase), against rumble."
+        )
+
     def apply(self, clip: Clip, fit: None) -> Applied:  # noqa: ARG002
         """Return the clip without what lies below the corner.
 
         Raises:
             ClipError: a sample is not finite, or the rate is too low for the corner.
         """
-        if not np.isfinite(clip.samples).all():
-            raise ClipError("has samples that are not finite; export the source again")
+        clip.check_finite()
         if clip.rate <= 4 * self.cutoff_hz:
             raise ClipError(
                 f"its rate of {clip.rate} Hz is too low for a high-pass at {self.cutoff_hz:g} Hz; leave it out"

@@ -10,6 +10,7 @@ from pydantic import Field
 from prep.errors import ClipError, RefusedError
 from prep.level import active_level, integrated_lufs, why_no_active_level
 from prep.pauses import parts
+from prep.prose import clips_with, counted, sentence
 from prep.room_tone import floor_levels_db, generator_of
 from prep.spectrum import FIR_SECONDS, SHAPE_BAND_HZ, filter_zero_phase, fir_from_gain, third_octave_centres
 from prep.stage import Applied, FitsOn, Measured, Notes, Stage, Value
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from prep.clip import Clip, Signal
+    from prep.stage import Account
     from prep.units import Decibels, Hertz
 
 Selection = dict[str, str | list[str]]
@@ -103,6 +105,24 @@ class MaskingNoise(Stage[MaskingMeasure, MaskingFit]):
     def rungs(cls, column: str, a: str, b: str) -> Sequence[dict[str, Any]]:  # noqa: ARG003
         """Return ever louder floors."""
         return [{"percentile": percentile} for percentile in (50.0, 75.0, 90.0, 100.0)]
+
+    @classmethod
+    def methods(cls, account: Account) -> str:
+        """Return which floor was put under whom, and what it leaves."""
+        step, fit = account.parameters, account.release or {}
+        relative = {"full scale": "dBFS", "lufs": "dB re the clip's loudness", "dbov": "dB re the clip's active level"}
+        added = account.values("added_dbfs")
+        left = (
+            f" The noise of {counted(fit['noisier_clips'], 'clip')} stayed 3 dB or more above it in some band."
+            if fit["noisier_clips"]
+            else ""
+        )
+        return (
+            f"{sentence(account.whom)} were given one noise floor, shaped in third octaves: the "
+            f"{step['percentile']:g}th percentile of the floors of {clips_with(step.get('floor_of'))}, "
+            f"{fit['level_db']:.1f} {relative[fit['reference']]} in all. Each of {counted(len(added), 'clip')} got the "
+            f"noise that it lacked and no more.{left}"
+        )
 
     def measure(self, clip: Clip) -> MaskingMeasure:
         """Return the noise of the clip.

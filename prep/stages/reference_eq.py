@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
+from statistics import median
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from pydantic import Field, PrivateAttr, ValidationInfo, model_validator
 
+from prep.bibliography import Reference, cite
 from prep.errors import ConfigError, RefusedError
 from prep.matching import BIN_HZ, Correction, correction, heard, matching_fir
 from prep.profile import Profile, mean_profile, profile_of, profile_of_files, read_profile
+from prep.prose import clips_with, counted
 from prep.spectrum import filter_zero_phase, third_octave_centres
 from prep.stage import Applied, FitsOn, Measured, Notes, Stage, Value
 
@@ -18,6 +21,17 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from prep.clip import Clip
+    from prep.stage import Account
+
+MATCHERING = Reference(
+    "matchering",
+    "misc",
+    {
+        "author": "{Sergree}",
+        "title": "Matchering: audio matching and mastering",
+        "howpublished": "Computer software, https://github.com/sergree/matchering",
+    },
+)
 
 Selection = dict[str, str | list[str]]
 
@@ -34,6 +48,7 @@ class ReferenceEq(Stage[Profile, Profile]):
     """
 
     NAME: ClassVar[str] = "reference_eq"
+    REFERENCES: ClassVar[tuple[Reference, ...]] = (MATCHERING,)
     FITS_ON: ClassVar[FitsOn] = "every clip"
     MEASURES: ClassVar[type[Value] | None] = Profile
     FITS: ClassVar[type[Value] | None] = Profile
@@ -89,6 +104,23 @@ class ReferenceEq(Stage[Profile, Profile]):
     def selections(self) -> Sequence[tuple[str, Selection]]:
         """Return `only` and `towards`."""
         return [*super().selections(), *([("towards", self.towards)] if self.towards else [])]
+
+    @classmethod
+    def methods(cls, account: Account) -> str:
+        """Return whose spectrum the clips were given, within which bounds, and how often these were met."""
+        step = account.parameters
+        files = counted(len(step["files"]), "reference recording")
+        whose = "a stored profile" if step.get("profile") else f"the mean of {files}" if step["files"] else ""
+        whose = whose or f"the mean of {clips_with(step.get('towards'))}"
+        moved = account.values("mean_correction_db")
+        capped = sum(bool(note.get("capped")) for note in account.notes)
+        how_far = f" The mean correction of a clip was {median(moved):.1f} dB in the median" if moved else ""
+        bound = f", and a bound was met in {capped} of {counted(len(moved), 'clip')}." if moved else ""
+        return (
+            f"The long-term spectrum of {account.whom} was matched to {whose}, by the frequency matching of Matchering "
+            f"{cite(MATCHERING)} as one linear-phase filter a clip, with gains from {-step['max_cut_db']:g} to "
+            f"{step['max_boost_db']:+g} dB and the clip's loudness kept.{how_far}{bound}"
+        )
 
     def measure(self, clip: Clip) -> Profile:
         """Return the averaged spectrum of the clip.

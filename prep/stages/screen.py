@@ -10,7 +10,6 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
 
-import numpy as np
 from pydantic import (
     BaseModel,
     ConfigDict,
@@ -21,9 +20,11 @@ from pydantic import (
     model_validator,
 )
 
+from prep.bibliography import cite
 from prep.cue import Cue
 from prep.discovery import classes_in
 from prep.errors import ClipError
+from prep.prose import counted, joined
 from prep.screening import Cut, Finding, Findings
 from prep.stage import Applied, Stage, Value, refuse_truth_values
 
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from prep.clip import Clip
+    from prep.stage import Account
 
 MOST_CUTS = 3  # a preamble may hide another; what still fails then is turned down
 
@@ -99,10 +101,11 @@ class Check(BaseModel):
                 feature=feature,
                 value=value,
                 limit=limit,
+                values=values,
                 evidence=evidence,
             )
         if not broken:
-            yield Finding(check=name, outcome="passed", on_fail=on_fail)
+            yield Finding(check=name, outcome="passed", on_fail=on_fail, values=values)
 
     def _broken(self, values: dict[str, float]) -> Iterator[tuple[str, float, float]]:
         for feature, end, limit in self.limits:
@@ -114,6 +117,7 @@ class Check(BaseModel):
 class _Screen(Stage[Findings, Cut | None]):
     """Turn down clips that fail a check, so that another candidate of the slot takes their place."""
 
+    VERSION: ClassVar[int] = 2
     MEASURES: ClassVar[type[Value]] = Findings
     SCREENS: ClassVar[bool] = True
     READS_TEXT: ClassVar[bool] = True
@@ -143,6 +147,18 @@ class _Screen(Stage[Findings, Cut | None]):
         """Leave out the checks that are not asked for: one that is there, even empty, is asked."""
         return {name: value for name, value in plain(self).items() if value is not None or name not in CHECKS}
 
+    @classmethod
+    def methods(cls, account: Account) -> str:
+        """Return what the sources were screened for, and how many lost a part of their start."""
+        names = [name for name in account.parameters if name in CHECKS]
+        told = [
+            name.replace("_", " ") + (f" {cite(*CHECKS[name].CUE.REFERENCES)}" if CHECKS[name].CUE.REFERENCES else "")
+            for name in names
+        ]
+        cut = [value for value in account.values("cut_seconds") if value > 0]
+        lost = f" {counted(len(cut), 'clip')} lost a part of the start for it, {max(cut):.1f} s at most." if cut else ""
+        return f"Before anything was fitted, the source recordings were screened for {joined(told)}.{lost}"
+
     @cached_property
     def checks(self) -> list[Check]:
         """The checks: those without a model first, for a clip that they turn down needs no dear one."""
@@ -156,7 +172,7 @@ class _Screen(Stage[Findings, Cut | None]):
 
     def models(self) -> Sequence[str]:
         """Return the models of the checks."""
-        return sorted({name for check in self.checks for name in check.CUE.MODELS})
+        return sorted({name for check in self.checks for name in check.cue.models()})
 
     def alters(self) -> bool:
         """Say whether a check cuts."""
@@ -205,8 +221,7 @@ class _Screen(Stage[Findings, Cut | None]):
         Raises:
             ClipError: a sample is not finite.
         """
-        if not np.isfinite(clip.samples).all():
-            raise ClipError("has samples that are not finite; export the source again")
+        clip.check_finite()
         if fit is None:
             return Applied(clip)
         kept = _without_start(clip, fit.seconds)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
+from prep.bibliography import ITU_BS1770, PYLOUDNORM, Reference, cite
 from prep.errors import ClipError, RefusedError
 from prep.level import amplified, gain, gain_to, gated_lufs, pooling_powers, set_loudness, true_peak_dbtp
 from prep.stage import Applied, FitsOn, Measured, Rejected, Stage, Value
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from prep.clip import Clip, Signal
+    from prep.stage import Account
     from prep.units import Decibels, Lufs
 
 _ROUNDING_DB = 1e-6  # a peak that is brought to the limit may pass it by the rounding of a sum
@@ -52,6 +54,7 @@ class SharedGain(Stage[GainMeasure, GainFit]):
     """
 
     NAME: ClassVar[str] = "shared_gain"
+    REFERENCES: ClassVar[tuple[Reference, ...]] = (ITU_BS1770, PYLOUDNORM)
     FITS_ON: ClassVar[FitsOn] = "every clip"
     MEASURES: ClassVar[type[Value] | None] = GainMeasure
     FITS: ClassVar[type[Value] | None] = GainFit
@@ -74,6 +77,22 @@ class SharedGain(Stage[GainMeasure, GainFit]):
     def rungs(cls, column: str, a: str, b: str) -> Sequence[dict[str, Any]]:  # noqa: ARG003
         """Return one gain for all: it leaves every difference as it is."""
         return [{"on_over": "lower"}]
+
+    @classmethod
+    def methods(cls, account: Account) -> str:
+        """Return the one gain, the loudness it leads to, and that differences between clips stayed."""
+        fit = account.release or {}
+        lowered = (
+            f", {fit['lowered_by_db']:.2f} dB below the {fit['target_lufs']:g} LUFS asked for, to keep the ceiling of "
+            f"{account.parameters['ceiling_dbtp']:g} dBTP"
+            if fit["lowered_by_db"]
+            else ""
+        )
+        return (
+            f"One gain of {fit['gain_db']:+.2f} dB for {account.whom} brought the set to an integrated loudness of "
+            f"{fit['achieved_lufs']:.1f} LUFS {cite(ITU_BS1770, PYLOUDNORM)}{lowered}; level differences between clips "
+            "were left as they were."
+        )
 
     def measure(self, clip: Clip) -> GainMeasure:
         """Return the clip's block powers and its true peak.

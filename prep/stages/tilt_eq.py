@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 from pydantic import AfterValidator, Field, model_validator
 
 from prep import level
+from prep.bibliography import HODGES_LEHMANN, Reference, cite
 from prep.errors import RefusedError
+from prep.prose import clips_with, counted
 from prep.shift import hodges_lehmann, walsh_median
 from prep.spectrum import TILT_BAND_HZ, checked_tilt_band, filter_zero_phase, tilt_db_per_octave, tilt_fir
 from prep.stage import Applied, FitsOn, Measured, Stage, Value
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from prep.clip import Clip
+    from prep.stage import Account
     from prep.units import DbPerOctave, Decibels
 
 Selection = dict[str, str | list[str]]
@@ -56,6 +59,7 @@ class TiltEq(Stage[TiltMeasure, TiltFit]):
     """
 
     NAME: ClassVar[str] = "tilt_eq"
+    REFERENCES: ClassVar[tuple[Reference, ...]] = (HODGES_LEHMANN,)
     FITS_ON: ClassVar[FitsOn] = "labels"
     MEASURES: ClassVar[type[Value] | None] = TiltMeasure
     FITS: ClassVar[type[Value] | None] = TiltFit
@@ -101,6 +105,32 @@ class TiltEq(Stage[TiltMeasure, TiltFit]):
     def selections(self) -> Sequence[tuple[str, Selection]]:
         """Return `adjust` and `towards`."""
         return [("adjust", self.adjust), ("towards", self.towards)]
+
+    @classmethod
+    def methods(cls, account: Account) -> str:
+        """Return which condition was tilted, by how much, how that was fitted, and whether the cap bit."""
+        step, fit = account.parameters, account.release or {}
+        held = (
+            f" Fitted on the fit split alone, for the held-out test, it was "
+            f"{account.evidence['applied_db_per_octave']:+.2f} dB/octave."
+            if account.evidence
+            else ""
+        )
+        capped = (
+            f" The correction stopped at its cap of {fit['max_db_per_octave']:g} dB/octave; the conditions differ by "
+            f"{fit['shift_db_per_octave']:+.2f} dB/octave, so that a part of the difference remains."
+            if fit["capped"]
+            else ""
+        )
+        cells = f" over {counted(fit['matched_cells'], 'matched cell')}" if fit["method"] == "matched" else ""
+        low, high = step["tilt_band_hz"]
+        return (
+            f"The long-term spectral tilt of {clips_with(step['adjust'])} was adjusted by one straight line of "
+            f"{fit['applied_db_per_octave']:+.2f} dB/octave, the same for every speaker: the {fit['method']} "
+            f"Hodges-Lehmann shift {cite(HODGES_LEHMANN)} to {clips_with(step['towards'])}{cells}, of tilts measured "
+            f"from {low:g} to {high:g} Hz, applied by a linear-phase filter, with each clip's loudness restored."
+            f"{held}{capped}"
+        )
 
     def measure(self, clip: Clip) -> TiltMeasure:
         """Return the tilt of the clip.

@@ -1,0 +1,40 @@
+"""Prose: small pieces of the sentences that a report and a methods paragraph are made of."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+
+def joined(names: Sequence[str]) -> str:
+    """Return names as a list in words: `a, b and c`."""
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+
+
+def counted(number: int, word: str) -> str:
+    """Return a number with its noun, which takes an s where it is not one."""
+    return f"{number} {word}" + ("" if number == 1 else "s")
+
+
+def was(number: int) -> str:
+    """Return the verb for so many."""
+    return "was" if number == 1 else "were"
+
+
+def selected(selection: Mapping[str, str | list[str]]) -> str:
+    """Return rows that a config names, in words: `condition human and system a or b`."""
+    return " and ".join(
+        f"{column} {value if isinstance(value, str) else ' or '.join(value)}" for column, value in selection.items()
+    )
+
+
+def clips_with(selection: Mapping[str, str | list[str]] | None) -> str:
+    """Return `the clips with condition human`, or `all clips` where none are named."""
+    return f"the clips with {selected(selection)}" if selection else "all clips"
+
+
+def sentence(text: str) -> str:
+    """Return text with a capital letter at its start."""
+    return text[:1].upper() + text[1:]

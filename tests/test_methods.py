@@ -1,0 +1,314 @@
+"""The methods of a run: a golden text for each preset, what may not be said, the figures, and the references."""
+
+from __future__ import annotations
+
+import copy
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from prep.bibliography import SHARED, Reference, bibtex, cite, cited
+from prep.classifiers import cue_classes
+from prep.methods import methods_md, references_bib
+from prep.stage import Account, Step
+from prep.stages import stage_classes
+
+PROJECT = Path(__file__).resolve().parents[1]
+GOLDEN = PROJECT / "tests" / "golden"
+PRESETS = sorted(path.stem for path in (PROJECT / "configs").glob("*.yaml"))
+OF_CLASSES = [
+    reference for found in (*stage_classes().values(), *cue_classes().values()) for reference in found.REFERENCES
+]
+KNOWN = {reference.key: reference for reference in (*OF_CLASSES, *SHARED)}
+# What BibTeX wants of each kind.
+REQUIRED = {
+    "article": {"author", "title", "journal", "year"},
+    "inproceedings": {"author", "title", "booktitle", "year"},
+    "book": {"author", "title", "publisher", "year"},
+    "techreport": {"author", "title", "institution"},
+    "misc": {"title"},
+}
+ENTRY = re.compile(r"@(\w+)\{([a-z0-9_]+),\n((?:  \w+ = \{.*\},\n)+)\}\n")
+FIELD = re.compile(r"  (\w+) = \{(.*)\},\n")
+
+
+def golden(preset: str) -> dict[str, Any]:
+    """Return the record that a preset's golden text is made from."""
+    record: dict[str, Any] = json.loads((GOLDEN / f"{preset}.json").read_text(encoding="utf-8"))
+    return record
+
+
+def parsed(text: str) -> dict[str, dict[str, str]]:
+    """Return the entries of a BibTeX file by key; anything else in it is an error."""
+    entries = {}
+    rest = text
+    while rest:
+        found = ENTRY.match(rest)
+        assert found, f"no entry begins at {rest[:60]!r}"
+        kind, key, fields = found.groups()
+        named = dict(FIELD.findall(fields))
+        assert key not in entries
+        assert REQUIRED[kind] <= named.keys(), key
+        assert fields.isascii()
+        for value in named.values():
+            depth = 0
+            for sign in value:
+                depth += (sign == "{") - (sign == "}")
+                assert depth >= 0, key
+            assert depth == 0, key
+        entries[key] = named
+        rest = rest[found.end() :].removeprefix("\n")
+    return entries
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_a_preset_has_its_golden_methods(preset: str) -> None:
+    """What a paper says of each preset is what a human has read; `python tests/golden/make.py` makes it again."""
+    assert methods_md(golden(preset)) == (GOLDEN / f"{preset}.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_nothing_is_said_to_be_absent(preset: str) -> None:
+    """A test that found nothing is never told as the absence of a difference."""
+    text = methods_md(golden(preset)).lower()
+
+    assert "did not detect" in text
+    for phrase in ("there is no", "there was no", "no difference between", "do not differ significantly", "identical"):
+        assert phrase not in text
+    assert "no evidence that the conditions do not differ" in text
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_every_citation_has_its_entry_and_every_entry_a_citation(preset: str) -> None:
+    """The references hold what the methods cite and nothing else, in BibTeX that a strict reader takes."""
+    record = golden(preset)
+    entries = parsed(references_bib(record))
+
+    assert sorted(entries) == cited(methods_md(record))
+    assert entries["listening_prep"]["note"] == f"Version {record['versions']['listening-prep']}"
+
+
+def test_only_what_a_run_used_is_cited() -> None:
+    """Clips that were served as they came cite no denoiser, no fit and no model."""
+    plain, arena = (parsed(references_bib(golden(preset))) for preset in ("as_produced", "arena"))
+
+    assert not {"hodges1963estimates", "matchering", "radford2023whisper", "nakatani2010wpe"} & plain.keys()
+    assert {"matchering", "radford2023whisper", "nakatani2010wpe", "gemmeke2017audioset"} <= arena.keys()
+
+
+def test_every_reference_is_whole() -> None:
+    """Each reference of a stage or cue has what BibTeX asks of its kind, and one key stands for one reference."""
+    text = bibtex(KNOWN.values())
+
+    assert sorted(parsed(text)) == sorted(KNOWN)
+    for reference in (*OF_CLASSES, *SHARED):
+        assert KNOWN[reference.key] == reference
+        assert re.fullmatch(r"10\.\d{4,9}/\S+", reference.fields.get("doi", "10.1234/x"))
+        assert re.fullmatch(r"(19|20)\d\d", reference.fields.get("year", "2000"))
+
+
+def test_citations_are_found_as_they_are_written() -> None:
+    """Keys are read back from the citations that `cite` writes, and from nothing that a name may hold."""
+    one, other = (Reference(key, "misc", {"title": key}) for key in ("b2", "a_1"))
+
+    assert cited(f"x {cite(one, other)} y {cite(one)}") == ["a_1", "b2"]
+    assert cited("mail@b2 [b2] [@B2] @b2") == []
+
+
+@pytest.mark.parametrize("name", sorted(stage_classes()))
+def test_every_step_has_words_of_its_own(name: str) -> None:
+    """No step of the project is told by its name alone."""
+    assert stage_classes()[name].methods.__func__ is not Step.methods.__func__  # type: ignore[attr-defined]
+
+
+def test_a_step_without_words_is_told_by_its_name() -> None:
+    """A new stage is in the methods before anybody wrote its sentence."""
+
+    class Lisp(Step):
+        NAME = "lisp"
+
+    assert Lisp.methods(Account({"only": {"condition": "human"}})) == (
+        "The clips with condition human went through the step lisp."
+    )
+
+
+ACCOUNTS: dict[str, list[tuple[Account, tuple[str, ...]]]] = {
+    "bandwidth": [
+        (Account({}, {"upper_hz": 8000.0, "wider_clips": 3, "clips": 9}), ("8000 Hz", "3 of 9 clips", "removed")),
+    ],
+    "clip_loudness": [
+        (
+            Account(
+                {"median_of": {"condition": "b"}, "ceiling_dbtp": -1.0},
+                {"target_lufs": -23.4, "target_dbov": None},
+                None,
+                [{"limited_db": 2.0, "lowered_by_db": 0.0}, {"limited_db": 0.0, "lowered_by_db": 1.5}],
+            ),
+            ("-23.4 LUFS", "median of the clips with condition b", "1 of 2 clips", "2.0 dB at most", "1.5 dB at most"),
+        ),
+        (Account({"target_dbov": -26.0, "ceiling_dbtp": -1.0}), ("active speech level of -26 dBov",)),
+    ],
+    "denoise": [
+        (
+            Account(
+                {
+                    "method": "spectral_gate",
+                    "max_attenuation_db": 12.0,
+                    "breath_loss_db": 2.0,
+                    "floor_towards": {"condition": "b"},
+                    "only": {"condition": "a"},
+                },
+                {"floor_db": -50.0, "clips": 4},
+            ),
+            ("The clips with condition a", "spectral gate", "12 dB", "-50.0 dB", "[@sainburg2020noisereduce]"),
+        ),
+        (
+            Account({"method": "deepfilter", "max_attenuation_db": 18.0, "breath_loss_db": 2.0}),
+            ("All clips", "DeepFilterNet 3 [@schroeter2023deepfilternet]"),
+        ),
+    ],
+    "detap": [
+        (Account({}, notes=[{"repairs": 2}, {"repairs": 0}]), ("2 places in 1 of 2 clips", "left as they were")),
+        (Account({}, notes=[{"repairs": 0}]), ("none was detected in 1 clip",)),
+    ],
+    "dereverb": [
+        (
+            Account(
+                {"then_denoise_db": 6.0},
+                notes=[{"taps": 9, "t60_before_seconds": 0.5, "t60_after_seconds": 0.3}, {"taps": 0}],
+            ),
+            ("1 of 2 clips", "0.50 s before and 0.30 s after", "6 dB", "DeepFilterNet"),
+        ),
+    ],
+    "edges": [
+        (Account({"head_seconds": 0.2, "tail_seconds": 0.3, "breaths": "trim"}), ("0.200 s", "0.300 s", "taken out")),
+        (
+            Account({"breaths": "keep", "lengths_of": {"condition": "b"}}, {"head_seconds": 0.25, "tail_seconds": 0.5}),
+            ("medians of the clips with condition b", "kept whole"),
+        ),
+    ],
+    "encode": [
+        (Account({"codec": "mp3", "rate": 44100, "channels": 1, "bitrate_kbps": 128}), ("MP3, 44.1 kHz", "lossy")),
+        (Account({"codec": "copy"}), ("unaltered",)),
+    ],
+    "high_pass": [(Account({"cutoff_hz": 60.0}), ("All clips", "60 Hz"))],
+    "masking_noise": [
+        (
+            Account(
+                {"percentile": 90.0},
+                {"level_db": -62.0, "reference": "full scale", "noisier_clips": 2},
+                None,
+                [{"added_dbfs": -64.0}],
+            ),
+            ("90th percentile", "-62.0 dBFS", "1 clip ", "noise of 2 clips"),
+        ),
+    ],
+    "reference_eq": [
+        (
+            Account(
+                {"files": ["a.wav", "b.wav"], "max_cut_db": 12.0, "max_boost_db": 6.0},
+                None,
+                None,
+                [{"mean_correction_db": 2.0, "capped": True}, {"mean_correction_db": 4.0, "capped": False}],
+            ),
+            ("mean of 2 reference recordings", "-12 to +6 dB", "3.0 dB", "1 of 2 clips", "[@matchering]"),
+        ),
+        (Account({"files": [], "profile": "p", "max_cut_db": 1.0, "max_boost_db": 1.0}), ("a stored profile",)),
+    ],
+    "screen": [
+        (
+            Account({"clipping": {}, "music": {}, "only": None}, notes=[{}, {"cut_seconds": 2.0}]),
+            ("clipping and music [@yamnet", "1 clip lost a part of the start", "2.0 s"),
+        ),
+    ],
+    "shared_gain": [
+        (
+            Account(
+                {"ceiling_dbtp": -1.0},
+                {"gain_db": -3.0, "achieved_lufs": -27.0, "lowered_by_db": 1.0, "target_lufs": -26.0},
+            ),
+            ("-3.00 dB", "-27.0 LUFS", "1.00 dB below the -26 LUFS", "left as they were"),
+        ),
+    ],
+    "tilt_eq": [
+        (
+            Account(
+                {"adjust": {"condition": "a"}, "towards": {"condition": ["b", "c"]}, "tilt_band_hz": [200.0, 7000.0]},
+                {
+                    "applied_db_per_octave": 3.0,
+                    "shift_db_per_octave": 4.2,
+                    "capped": True,
+                    "max_db_per_octave": 3.0,
+                    "method": "matched",
+                    "matched_cells": 7,
+                },
+                {"applied_db_per_octave": 2.5},
+            ),
+            ("condition a", "+3.00 dB/octave", "condition b or c", "7 matched cells", "+2.50", "cap of 3", "+4.20"),
+        ),
+    ],
+}
+
+
+@pytest.mark.parametrize("name", sorted(stage_classes()))
+def test_the_words_of_a_step_hold_its_figures(name: str) -> None:
+    """Whom a step treated, with what, by how much and how often stands in its sentences, with its sources."""
+    for account, expected in ACCOUNTS[name]:
+        told = stage_classes()[name].methods(account)
+        for part in expected:
+            assert part in told, (part, told)
+        assert told.endswith(".")
+        assert set(cited(told)) <= KNOWN.keys()
+
+
+def test_what_listeners_hear_is_said() -> None:
+    """A one-sided correction is called so, with who was spared, and that other differences may remain."""
+    text = methods_md(golden("demo"))
+
+    for part in (
+        "This step was one-sided: synthetic clips did not pass through it.",
+        "addresses one difference between recording chains (tilt); others may remain",
+        "Listeners hear adjusted recordings, and one side was adjusted otherwise than the other.",
+        "Apart from these steps, the sound was not altered.",
+    ):
+        assert part in text
+
+
+def test_exclusions_are_counted_by_condition_and_reason() -> None:
+    """What a screen cost is told with its reason, its side and what stands in its place; or that nothing was lost."""
+    lost = "Of 65 source clips, 1 was excluded (1 human; clipping: 1) and was replaced by another candidate."
+    assert lost in methods_md(golden("detection"))
+    assert "No clip was excluded." in methods_md(golden("shared_gain"))
+
+
+def test_cutting_is_told() -> None:
+    """Where clips were cut from long recordings, the methods say from how many, by what, and which lines have none."""
+    take = {"cut_by": "words", "clips": 5, "lines": 6, "missing": [{"line": 2}]}
+    record = golden("shared_gain") | {"takes": [take, {**take, "cut_by": "pauses", "missing": []}]}
+
+    told = "10 clips of 12 lines of script were cut from 2 long recordings, 1 recording by recognised words "
+    assert f"{told}[@radford2023whisper] and 1 recording by pauses; 1 line had no clip." in methods_md(record)
+
+
+def test_too_few_units_settle_nothing() -> None:
+    """Where the smallest attainable p is above 0.05, the methods say that no difference could be settled."""
+    record = copy.deepcopy(golden("shared_gain"))
+    for item in record["audit"]["after"].values():
+        if item["smallest_p"] is not None:
+            item |= {"smallest_p": 0.1, "p": None, "p_familywise": None, "verdict": "not settled"}
+    text = methods_md(record)
+
+    assert "can give is 0.1, so that no difference could be settled here" in text
+    assert "told apart*" not in text
+
+
+def test_a_run_without_conditions_says_so() -> None:
+    """Without two conditions nothing is known of cues, and no statistic is cited."""
+    record = golden("as_produced") | {"audit": None, "one_sided": []}
+    record["config"] = record["config"] | {"compare": None}
+
+    assert "No two conditions were compared" in methods_md(record)
+    assert "westfall1993resampling" not in references_bib(record)

@@ -1,0 +1,151 @@
+"""The sentences at the top of a report: what each step did, and what was not achieved."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from prep.summary import shortfall_sentences, step_sentences, unblinded_sentences
+
+
+def record_of(
+    step: str, settings: dict[str, Any], *, fit: dict[str, Any] | None = None, **changes: Any
+) -> dict[str, Any]:
+    """Return as much of a record of one step and two delivered clips as a sentence needs."""
+    note = changes.pop("note", {})
+    clip = {"stages": {step: note}, "screen": None, "failure": None, "status": "delivered", "columns": {}}
+    record = {
+        "chain": [step],
+        "config": {"chain": [{step: settings}]},
+        "clips": [clip, clip],
+        "fits": {"release": {step: fit} if fit else {}, "evidence": {step: fit} if fit else {}},
+        "one_sided": [],
+        "slots": [],
+        "limits": [],
+        "stability": {},
+        "split": None,
+        "audit": {"before": {}, "after": {"tilt": {"verdict": "cannot be told apart", "auc": 0.5}}},
+        "counts": {"delivered": 2},
+    }
+    return record | changes
+
+
+@pytest.mark.parametrize(
+    ("step", "settings", "fit", "note", "told"),
+    [
+        ("encode", {"codec": "copy"}, None, {}, "served 2 clips as they came, tags taken off."),
+        (
+            "encode",
+            {"codec": "mp3", "rate": 44100, "channels": 2, "bitrate_kbps": 128},
+            None,
+            {},
+            "wrote 2 clips as MP3, 44100 Hz, stereo, 128 kb/s.",
+        ),
+        (
+            "shared_gain",
+            {},
+            {"achieved_lufs": -26.04, "gain_db": 3.0},
+            {},
+            "brought the set to -26.0 LUFS by one gain of +3.00 dB.",
+        ),
+        (
+            "clip_loudness",
+            {"target_lufs": -16.0},
+            None,
+            {"limited_db": 2.34},
+            "brought 2 clips to -16.0 LUFS each; a limiter held the peaks of 2, by 2.3 dB at most.",
+        ),
+        (
+            "clip_loudness",
+            {"target_lufs": None, "median_of": {"condition": "human"}},
+            {"target_lufs": None, "target_dbov": -25.5},
+            {"limited_db": 0.0},
+            "brought 2 clips to an active level of -25.5 dBov each.",
+        ),
+        (
+            "reference_eq",
+            {"profile": "p.json"},
+            None,
+            {"mean_correction_db": 1.0, "largest_boost_db": 2.0, "largest_cut_db": 3.0},
+            "gave 2 clips the spectrum of the stored profile p.json, by 1.0 dB on average and 3.0 dB at most.",
+        ),
+        ("reference_eq", {"files": ["a.wav"]}, None, {}, "gave 2 clips the spectrum of the mean of 1 file."),
+        ("dereverb", {}, None, {}, "took late reverberation off 2 clips."),
+        ("sparkle", {}, None, {}, "sparkle treated 2 clips."),
+    ],
+)
+def test_each_step_has_its_sentence(
+    step: str, settings: dict[str, Any], fit: dict[str, Any] | None, note: dict[str, Any], told: str
+) -> None:
+    """What a step did is told from its settings, its fit and its notes; a step that is not known by its name."""
+    assert step_sentences(record_of(step, settings, fit=fit, note=note)) == [(step, told)]
+
+
+def test_a_one_sided_step_says_for_whom() -> None:
+    """A step for some rows only names them."""
+    sided = [{"stage": "denoise", "rows": {"condition": ["a", "b"]}, "treated_by_condition": {"a": 2}}]
+    found = step_sentences(record_of("denoise", {}, one_sided=sided))
+
+    assert found == [("denoise", "took noise off 2 clips (one-sided: condition a or b only).")]
+
+
+def test_nothing_is_said_where_nothing_is_wrong() -> None:
+    """A record in which every cue cannot be told apart and no clip was lost has no shortfall."""
+    assert shortfall_sentences(record_of("encode", {"codec": "copy"})) == []
+
+
+def test_each_shortfall_is_said() -> None:
+    """Nothing proven, caps, lowered levels, warnings and lost clips are each told, with numbers."""
+    lost = {"stages": {}, "screen": None, "failure": {"step": "read"}, "status": "failed", "columns": {}}
+    note = {"lowered_by_db": 0.5, "capped_percent": 3.0, "warning": "it is loud"}
+    fit = {"capped": True, "max_db_per_octave": 3.0, "shift_db_per_octave": 4.2, "lowered_by_db": 1.25}
+    record = record_of("mix", {}, fit=fit, note=note, audit=None)
+    record["clips"].append(lost)
+
+    assert shortfall_sentences(record) == [
+        "Nothing was proven: no two conditions are compared.",
+        "Failed: 1 clip at read.",
+        "mix stopped at its cap of 3 dB/octave where the conditions differ by +4.20: a part of the difference remains.",
+        "mix stayed 1.25 dB under its target, to keep the ceiling.",
+        "2 clips reached the cap of mix.",
+        "2 clips stayed under the target of mix, to keep the ceiling.",
+        "mix warns of 2 clips: see the table further down.",
+    ]
+    record = record_of("encode", {"codec": "copy"}, audit={"before": None, "after": None})
+    assert shortfall_sentences(record) == [
+        "Nothing was proven on held-out clips: there is no held-out half, or no evidence of it."
+    ]
+
+
+def test_a_correction_that_did_not_help_is_said() -> None:
+    """Where held-out clips are no closer to chance after the correction, both figures stand there."""
+    figures = {
+        "before": {"tilt": {"auc": 0.6, "separation": 0.1}},
+        "after": {"tilt": {"auc": 0.2, "separation": 0.3, "verdict": "cannot be told apart"}},
+    }
+    record = record_of("tilt_eq", {}, audit=figures, stability={"tilt_eq": {"cue": "tilt"}, "other": None})
+
+    assert shortfall_sentences(record) == [
+        "tilt_eq brought tilt no closer to chance on held-out clips: AUC 0.600 before, 0.200 after."
+    ]
+
+
+def test_the_widest_pair_of_several_conditions_is_named() -> None:
+    """Among several conditions a cue that is told apart names its pair, the one with the higher values first."""
+    after = {"tilt": {"verdict": "told apart", "auc": 0.95, "p": 0.004, "pair": ["a", "b"]}}
+    record = record_of("encode", {"codec": "copy"}, audit={"before": {}, "after": after})
+
+    assert shortfall_sentences(record) == [
+        "Still told apart on held-out clips by tilt (AUC 0.950, b over a, p = 0.004)."
+    ]
+
+
+def test_an_opening_is_told_with_and_without_a_reason() -> None:
+    """When, who, at which record, and why where it was said."""
+    entry = {"time": "2030-01-01T00:00:00+00:00", "user": "u", "record": "0002", "reason": ""}
+
+    assert unblinded_sentences([entry, entry | {"reason": "done"}]) == [
+        "Unblinded on 2030-01-01T00:00:00+00:00 by u, at record 0002.",
+        "Unblinded on 2030-01-01T00:00:00+00:00 by u, at record 0002: done.",
+    ]
