@@ -48,7 +48,7 @@ STUDIES = 3
 SPEAKERS = 48
 CLIPS = (2, 8)  # a speaker
 ICC = 0.5
-CUES = len([cue for cue in cue_classes().values() if not cue.MODELS])
+CUES = len([cue for cue in cue_classes().values() if cue.BATTERY and not cue.MODELS])
 ALIKE, LIKENESS = 4, 0.7  # so many cues in turn correlate by so much, as loudness, active level and peak do
 UNDEFINED = 0.05  # of the values
 ROUGH = 1.0  # step of every other cue, in SD of speakers: real cues have ties
@@ -182,7 +182,7 @@ def measured(options: argparse.Namespace) -> Iterator[tuple[CueValues, str, str]
 
 def cues_of_sound() -> tuple[Cue, ...]:
     """Return every cue that needs no model."""
-    return tuple(cue() for cue in cue_classes().values() if not cue.MODELS)
+    return tuple(cue() for cue in cue_classes().values() if cue.BATTERY and not cue.MODELS)
 
 
 def percent(share: float) -> str:

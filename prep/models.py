@@ -18,7 +18,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import AfterValidator, ValidationInfo
 
 from prep.document import did_you_mean
 from prep.errors import ConfigError, PrepError, Problem, RefusedError
@@ -285,32 +287,60 @@ def models_folder() -> Path:
     return Path(os.environ.get(FOLDER_VARIABLE) or DEFAULT_FOLDER).expanduser().absolute()
 
 
+def _located(folder: str, info: ValidationInfo) -> str:
+    """Return the path of a folder that a config names, relative to the config."""
+    return str((info.context or {}).get("path_of", Path)(folder).absolute()) if folder else ""
+
+
+ModelFolder = Annotated[str, AfterValidator(_located)]  # of a step: "" for the pinned model
+
+
+def is_folder(name: str) -> bool:
+    """Say whether a name is the path of a folder of the user's own, not that of a pinned model."""
+    return Path(name).is_absolute()
+
+
 def model_path(name: str) -> Path:
     """Return the folder that holds a model's files, their digests checked once a process.
+
+    Args:
+        name: of a pinned model, or the absolute path of a folder, whose digests are written down and not checked.
 
     Raises:
         ConfigError: there is no such model.
         ModelMissingError: it was not fetched, a file of it is not what was pinned, or it is not for this machine.
     """
+    if is_folder(name):
+        if not any(file.is_file() for file in Path(name).glob("*")):
+            raise ModelMissingError(f"{name} holds no model; put the files of one there, or leave the setting out")
+        return Path(name)
     return _checked_folder(_model(name), models_folder())
 
 
 def digests_of(names: Iterable[str]) -> dict[str, dict[str, Any]]:
     """Return, for the record, what each model is: the requirement and the SHA-256 of each file.
 
-    They are the pinned ones: `model_path` gives out no file with another.
+    They are the pinned ones: `model_path` gives out no file with another. A folder of the user's own goes by its name,
+    without a requirement.
 
     Raises:
         ConfigError: there is no such model.
-        ModelMissingError: it is not for this machine.
+        ModelMissingError: it is not for this machine, or the folder holds none.
     """
     return {
-        name: {
+        Path(name).name if is_folder(name) else name: _digests_of_folder(model_path(name))
+        if is_folder(name)
+        else {
             "requirement": _model(name).requirement,
             "sha256": {member.name: member.sha256 for member in _model(name).wheel().members},
         }
         for name in sorted(set(names))
     }
+
+
+@cache
+def _digests_of_folder(folder: Path) -> dict[str, Any]:
+    return {"sha256": {file.name: file_sha256(file) for file in sorted(folder.glob("*")) if file.is_file()}}
 
 
 def check_models(names: Iterable[str]) -> None:

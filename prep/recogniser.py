@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import math
 import zlib
+from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from prep.errors import ClipError
+from prep.models import ModelMissingError, model_path
 from prep.pauses import parts
 from prep.units import ratio_from_db
 
@@ -56,35 +58,65 @@ class Word(NamedTuple):
     probability: float
 
 
-def words(clip: Clip) -> tuple[Word, ...]:
+@dataclass(frozen=True, slots=True)
+class Recogniser:
+    """A recogniser of one language.
+
+    Attributes:
+        language: of the speech, ISO 639-1.
+        folder: of a CTranslate2 Whisper model in place of the pinned one, as `faster-whisper` takes it; "" for that.
+    """
+
+    language: str = LANGUAGES[0]
+    folder: str = ""
+
+    @property
+    def model(self) -> str:
+        """The model's name in `prep.models`, or its folder."""
+        return self.folder or MODEL
+
+    @property
+    def code(self) -> str:
+        """The language without its country, as the model names it."""
+        return self.language.partition("-")[0].lower()
+
+
+PINNED = Recogniser()
+
+
+def words(clip: Clip, recogniser: Recogniser = PINNED) -> tuple[Word, ...]:
     """Return all words of a clip.
 
     Raises:
         ClipError: the clip is silent, too short or not finite.
         ModelMissingError: the model was not fetched.
     """
-    return opening_words(clip) if clip.seconds <= OPENING_SECONDS else clip.once(_all_words)
+    short = clip.seconds <= OPENING_SECONDS
+    return opening_words(clip, recogniser) if short else clip.once(_Hearing(recogniser, math.inf))
 
 
-def opening_words(clip: Clip) -> tuple[Word, ...]:
+def opening_words(clip: Clip, recogniser: Recogniser = PINNED) -> tuple[Word, ...]:
     """Return the words of the first 60 s of a clip.
 
     Raises:
         ClipError: as `words`.
         ModelMissingError: the model was not fetched.
     """
-    return clip.once(_opening_words)
+    return clip.once(_Hearing(recogniser, OPENING_SECONDS))
 
 
-def check_language(language: str) -> None:
-    """Refuse what the model does not know.
+def check_language(recogniser: Recogniser) -> None:
+    """Refuse a language that the model does not know.
 
     Raises:
-        ClipError: the language is another.
+        ClipError: it does not.
+        ModelMissingError: the folder holds no model.
     """
-    if language.partition("-")[0].lower() not in LANGUAGES:
+    known = _loaded(recogniser.folder).supported_languages if recogniser.folder else LANGUAGES
+    if recogniser.code not in known:
         raise ClipError(
-            f"not checked: the recogniser knows {', '.join(LANGUAGES)} and not {language!r}; listen to the clip"
+            f"not checked: the recogniser knows {', '.join(known)} and not {recogniser.language!r}; listen to the "
+            "clip, or name the folder of a model that knows it"
         )
 
 
@@ -102,50 +134,45 @@ def check_understood(heard: Sequence[Word]) -> None:
         )
 
 
-def _opening_words(clip: Clip) -> tuple[Word, ...]:
-    return _recognised(clip, OPENING_SECONDS)
+@dataclass(frozen=True, slots=True)
+class _Hearing:
+    """What a recogniser hears in the start of a clip, for `Clip.once`: equal ones have one answer."""
 
+    recogniser: Recogniser
+    until_seconds: Seconds
 
-def _all_words(clip: Clip) -> tuple[Word, ...]:
-    return _recognised(clip, math.inf)
+    def __call__(self, clip: Clip) -> tuple[Word, ...]:
+        from prep.audio import resample
 
+        found = parts(clip)
+        speech = found.starts_seconds[found.speech]
+        speech = speech[speech[:, 0] < self.until_seconds]
+        speech[-1, 1] = min(speech[-1, 1], self.until_seconds)
+        # The channels are mixed, so that one that is silent hides nothing, and brought to one level, so that no gain
+        # changes what is heard.
+        mono = clip.mono() * (ratio_from_db(LEVEL_DB) / math.sqrt(found.active))
+        sound = resample(clip.with_samples(mono[:, np.newaxis]), RATE).samples[:, 0]
+        return tuple(word for piece in _pieces(speech) for word in self._heard(sound, piece))
 
-def _recognised(clip: Clip, until_seconds: Seconds) -> tuple[Word, ...]:
-    from prep.audio import resample
+    def _heard(self, sound: Sound, speech: Signal) -> list[Word]:
+        """Return the words of some stretches of speech, (stretches, 2) in seconds, in order.
 
-    found = parts(clip)
-    speech = found.starts_seconds[found.speech]
-    speech = speech[speech[:, 0] < until_seconds]
-    speech[-1, 1] = min(speech[-1, 1], until_seconds)
-    # The channels are mixed, so that one that is silent hides nothing, and brought to one level, so that no gain
-    # changes what is heard.
-    mono = clip.mono() * (ratio_from_db(LEVEL_DB) / math.sqrt(found.active))
-    sound = resample(clip.with_samples(mono[:, np.newaxis]), RATE).samples[:, 0]
-    heard: list[Word] = []
-    for piece in _pieces(speech):
-        heard += _heard(sound, piece)
-    return tuple(heard)
-
-
-def _heard(sound: Sound, speech: Signal) -> list[Word]:
-    """Return the words of some stretches of speech, (stretches, 2) in seconds, in order.
-
-    What the model jumped over it hears again, alone. Where it jumped over most, or fell to repeating itself, its
-    times are no help: it hears each half alone.
-    """
-    first = max(float(speech[0, 0]) - PIECE_MARGIN_SECONDS, 0.0)
-    last = float(speech[-1, 1]) + PIECE_MARGIN_SECONDS
-    heard = _transcribed(sound, first, last)
-    lost = _repeats(heard)
-    sparse = _filled(speech, heard).sum() < FILLED * np.sum(speech[:, 1] - speech[:, 0])
-    if len(speech) > 1 and (lost or (sparse and last - first > LONGEST_SPARSE_SECONDS)):
-        half = int(np.argmax(speech[1:, 0] - speech[:-1, 1])) + 1
-        return _heard(sound, speech[:half]) + _heard(sound, speech[half:])
-    heard = [] if lost else heard
-    for missed in _missed(speech, heard):
-        if len(missed) < len(speech):
-            heard += _heard(sound, missed)
-    return sorted(heard, key=lambda word: word.start_seconds)
+        What the model jumped over it hears again, alone. Where it jumped over most, or fell to repeating itself, its
+        times are no help: it hears each half alone.
+        """
+        first = max(float(speech[0, 0]) - PIECE_MARGIN_SECONDS, 0.0)
+        last = float(speech[-1, 1]) + PIECE_MARGIN_SECONDS
+        heard = _transcribed(self.recogniser, sound, first, last)
+        lost = _repeats(heard)
+        sparse = _filled(speech, heard).sum() < FILLED * np.sum(speech[:, 1] - speech[:, 0])
+        if len(speech) > 1 and (lost or (sparse and last - first > LONGEST_SPARSE_SECONDS)):
+            half = int(np.argmax(speech[1:, 0] - speech[:-1, 1])) + 1
+            return self._heard(sound, speech[:half]) + self._heard(sound, speech[half:])
+        heard = [] if lost else heard
+        for missed in _missed(speech, heard):
+            if len(missed) < len(speech):
+                heard += self._heard(sound, missed)
+        return sorted(heard, key=lambda word: word.start_seconds)
 
 
 def _repeats(heard: Sequence[Word]) -> bool:
@@ -192,10 +219,10 @@ def _cut_up(start: Seconds, end: Seconds) -> Signal:
     return np.stack([edges[:-1], edges[1:]], axis=1)
 
 
-def _transcribed(sound: Sound, first_seconds: Seconds, last_seconds: Seconds) -> list[Word]:
-    segments, _ = _model(_folder()).transcribe(
+def _transcribed(recogniser: Recogniser, sound: Sound, first_seconds: Seconds, last_seconds: Seconds) -> list[Word]:
+    segments, _ = _loaded(recogniser.model).transcribe(
         sound[round(first_seconds * RATE) : round(last_seconds * RATE)],
-        language=LANGUAGES[0],
+        language=recogniser.code,
         beam_size=1,
         temperature=0.0,
         condition_on_previous_text=False,
@@ -216,17 +243,26 @@ def _transcribed(sound: Sound, first_seconds: Seconds, last_seconds: Seconds) ->
     return heard
 
 
-def _folder() -> Path:
-    from prep.models import model_path
-
-    return model_path(MODEL)
+def _loaded(model: str) -> Any:
+    return _in_memory(model_path(model))
 
 
 @cache
-def _model(folder: Path) -> Any:
-    """Return the model in a folder, loaded once a process. The folder is a path, so nothing asks a hub for it."""
+def _in_memory(folder: Path) -> Any:
+    """Return the model in a folder, loaded once a process. The folder is a path, so nothing asks a hub for it.
+
+    Raises:
+        ModelMissingError: it holds no such model.
+    """
     from faster_whisper import WhisperModel
 
-    return WhisperModel(
-        str(folder), device="cpu", compute_type="int8", cpu_threads=1, num_workers=1, local_files_only=True
-    )
+    try:
+        return WhisperModel(
+            str(folder), device="cpu", compute_type="int8", cpu_threads=1, num_workers=1, local_files_only=True
+        )
+    except (RuntimeError, ValueError, OSError) as error:
+        said = str(error).strip().splitlines()[0]
+        raise ModelMissingError(
+            f"{folder} holds no Whisper model that faster-whisper can load ({said}); put a CTranslate2 model there, "
+            "with model.bin, config.json and tokenizer.json"
+        ) from None

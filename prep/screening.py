@@ -25,6 +25,7 @@ class Finding(Value):
     feature: str | None = Field(default=None, description="the number that broke its limit; no unit")
     value: float | None = Field(default=None, description="it, in the feature's unit or no unit")
     limit: float | None = Field(default=None, description="the limit, in the feature's unit or no unit")
+    values: dict[str, float] = Field(default={}, description="every number of the check, each in its feature's unit")
     evidence: dict[str, Any] = Field(default={}, description="what to look at, as the words heard; no unit")
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from threadpoolctl import threadpool_limits
 
+from prep.cue import Cue
 from prep.document import did_you_mean
 from prep.errors import ConfigError, Problem
 from prep.models import check_models
@@ -59,8 +60,8 @@ class Screened:
 
 
 def default_checks() -> list[str]:
-    """Return the names of the cues that have limits of their own."""
-    return [name for name, check in CHECKS.items() if check.CUE.LIMITS]
+    """Return the names of the cues that have limits of their own, without those that compare with a text."""
+    return [name for name, check in CHECKS.items() if check.CUE.LIMITS and check.CUE.from_text is Cue.from_text]
 
 
 def screen_place(
@@ -77,7 +78,7 @@ def screen_place(
         place: a clip table, or a folder that is searched for sound files.
         progress: what is told of the work.
         pattern: of a folder's paths; every sound file without one.
-        checks: names of cues, with their own limits; all that have some by default.
+        checks: names of cues, with their own limits; by default all that have some and need no text.
         workers: processes.
 
     Raises:

@@ -14,8 +14,18 @@ from prep.classifiers.preamble import Preamble
 from prep.classifiers.words import Words
 from prep.clip import Clip
 from prep.errors import ClipError
-from prep.models import ModelMissingError, model_path
-from prep.recogniser import MODEL, OPENING_SECONDS, Word, check_language, check_understood, opening_words, words
+from prep.models import ModelMissingError, check_models, digests_of, model_path
+from prep.recogniser import (
+    MODEL,
+    OPENING_SECONDS,
+    Recogniser,
+    Word,
+    check_language,
+    check_understood,
+    opening_words,
+    words,
+)
+from prep.stages.screen import Screen
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -56,7 +66,7 @@ def hear(monkeypatch: pytest.MonkeyPatch, *answers: list[Word]) -> list[tuple[fl
     """Have the model answer so in turn, then with a long word; return the list of the stretches it is asked for."""
     asked: list[tuple[float, float]] = []
 
-    def transcribed(_: Sound, first: float, last: float) -> list[Word]:
+    def transcribed(_: Recogniser, __: Sound, first: float, last: float) -> list[Word]:
         asked.append((first, last))
         return answers[len(asked) - 1] if len(asked) <= len(answers) else [Word("So", first, last, 0.9)]
 
@@ -116,7 +126,7 @@ def test_no_network(sentence: Clip, monkeypatch: pytest.MonkeyPatch) -> None:
         raise AssertionError("a connection was asked for")
 
     monkeypatch.setattr(socket.socket, "connect", refuse)
-    recogniser._model.cache_clear()
+    recogniser._in_memory.cache_clear()
     assert words(Clip(sentence.samples, sentence.rate))
 
 
@@ -192,7 +202,7 @@ def test_a_loop_is_heard_again_in_halves(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_other_languages_are_not_checked(language: str) -> None:
     """What the model does not know is refused with "not checked"."""
     with pytest.raises(ClipError, match="not checked"):
-        check_language(language)
+        check_language(Recogniser(language))
 
 
 def test_guesses_are_not_understood() -> None:
@@ -201,3 +211,29 @@ def test_guesses_are_not_understood() -> None:
     for heard in ([], [Word("Yes.", 0.0, 1.0, 0.1)]):
         with pytest.raises(ClipError, match="not checked"):
             check_understood(heard)
+
+
+@pytest.mark.usefixtures("_fetched")
+def test_a_folder_of_the_users_own_stands_in(tmp_path: Path, sentence: Clip) -> None:
+    """A config names the folder of another model: it is heard with that, and its digests, not its place, are kept."""
+    own = tmp_path / "larger"
+    own.mkdir()
+    for file in model_path(MODEL).iterdir():
+        (own / file.name).symlink_to(file)
+    step = {"preamble": {"recogniser": "larger"}}
+    screen = Screen.model_validate(step, context={"path_of": lambda text: tmp_path / text})
+    assert screen.models() == [str(own)]
+    assert {finding.outcome for finding in screen.measure(sentence).findings} == {"passed"}
+    assert digests_of(screen.models())["larger"]["sha256"] == digests_of([MODEL])[MODEL]["sha256"]
+    assert words(sentence, Recogniser("en", str(own))) == words(sentence)
+    with pytest.raises(ClipError, match="knows en and not 'de'"):
+        check_language(Recogniser("de", str(own)))
+
+
+def test_a_folder_without_a_model_is_named(tmp_path: Path) -> None:
+    """A folder that is empty, or holds something else, is refused by name before and while it is used."""
+    with pytest.raises(ModelMissingError, match=f"{tmp_path} holds no model"):
+        check_models([str(tmp_path)])
+    (tmp_path / "model.bin").write_bytes(b"no model")
+    with pytest.raises(ModelMissingError, match=f"{tmp_path} holds no Whisper model"):
+        words(bursts(2.0), Recogniser("en", str(tmp_path)))

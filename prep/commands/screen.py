@@ -15,7 +15,7 @@ Pattern = Annotated[
 Checks = Annotated[
     str | None,
     typer.Option(
-        "--check", help="Checks, as clipping,music; all with limits of their own by default.", show_default=False
+        "--check", help="Checks, as clipping,music; by default all with limits of their own but words.", show_default=False
     ),
 ]
 Page = Annotated[

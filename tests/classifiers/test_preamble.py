@@ -52,7 +52,7 @@ def clip_of(text: str, monkeypatch: pytest.MonkeyPatch, probability: float = 0.9
         pieces += [np.zeros(round(PAUSE_SECONDS * RATE * (len(token) - len(word))))]
     sound = np.concatenate([*pieces, np.zeros(RATE // 5)])
     sound += 1e-4 * draw.standard_normal(len(sound))
-    monkeypatch.setattr(preamble, "opening_words", lambda _: tuple(heard))
+    monkeypatch.setattr(preamble, "opening_words", lambda *_: tuple(heard))
     return Clip(sound[:, np.newaxis], RATE), {word.text: word.start_seconds for word in reversed(heard)}
 
 

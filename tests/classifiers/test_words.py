@@ -30,7 +30,7 @@ FOLDERS = ("speech_real/cmu_arctic/", "speech_real/speechbrain/", "speech_real/l
 def error_percent(heard: str, text: str, monkeypatch: pytest.MonkeyPatch, probability: float = 0.9) -> float:
     """Return the word error rate of a clip in which some words are heard."""
     said = tuple(Word(word, i, i + 1.0, probability) for i, word in enumerate(heard.split()))
-    monkeypatch.setattr(module, "words", lambda _: said)
+    monkeypatch.setattr(module, "words", lambda *_: said)
     return Words().from_text(CLIP, text)["word_error_percent"]
 
 
