@@ -1,6 +1,7 @@
 """Charts: the pictures of a report as SVG, in the colours of the page, every mark named for hovering.
 
-Plain functions of numbers. A picture is some kilobytes and a millisecond, so that every run can have its own.
+Plain functions of numbers. A picture is some kilobytes and a millisecond, so that every run can have its own. All are
+drawn narrow, so that their words can still be read on a phone; a wide page puts several side by side.
 """
 
 from __future__ import annotations
@@ -13,8 +14,13 @@ from markupsafe import Markup, escape
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-WIDTH = 680
-LEFT, RIGHT, TOP, BOTTOM = 170, 24, 12, 46
+WIDTH = 420
+LEFT, RIGHT, TOP, BOTTOM = 132, 20, 12, 50
+AXIS_LEFT = 46  # where the upright axis of a picture of lines stands
+PLOT_HEIGHT = 220  # of a picture of lines
+LEGEND_STEP = 18
+NAME_LENGTH = 18  # letters of a name beside a row; a longer one is shortened and whole on hovering
+LEGEND_LENGTH = 44
 TICKS = 5  # about as many on an axis
 SERIES = 4  # colours of the page; more series use them again
 
@@ -44,6 +50,15 @@ class Curve(NamedTuple):
     low: Sequence[float] = ()
     high: Sequence[float] = ()
     dashed: bool = False
+
+
+class Region(NamedTuple):
+    """A band without a line, as where curves would lie by chance."""
+
+    name: str
+    x: Sequence[float]
+    low: Sequence[float]
+    high: Sequence[float]
 
 
 class Interval(NamedTuple):
@@ -83,7 +98,7 @@ def strips(rows: Sequence[Strip], axis: str, label: str) -> Markup:
     values = [dot.value for row in rows for dot in row.dots]
     if not values:
         return Markup()
-    step = 30
+    step = 28
     height = TOP + step * len(rows) + BOTTOM
     across = _scale(values, LEFT, WIDTH - RIGHT)
     parts = [_x_axis(across, height - BOTTOM, axis)]
@@ -95,7 +110,7 @@ def strips(rows: Sequence[Strip], axis: str, label: str) -> Markup:
             down = middle + 9 * (((index * 0.618034) % 1) - 0.5) * 1.6
             title = escape(f"{dot.title}: {dot.value:.2f}")
             parts.append(
-                Markup('<circle class="s{}" cx="{:.1f}" cy="{:.1f}" r="3"><title>{}</title></circle>').format(
+                Markup('<circle class="s{}" cx="{:.1f}" cy="{:.1f}" r="2.5"><title>{}</title></circle>').format(
                     row.series % SERIES, across(dot.value), down, title
                 )
             )
@@ -109,7 +124,15 @@ def strips(rows: Sequence[Strip], axis: str, label: str) -> Markup:
     return _svg(parts, height, label)
 
 
-def curves(lines: Sequence[Curve], axes: tuple[str, str], label: str, *, logarithmic: bool = False) -> Markup:
+def curves(
+    lines: Sequence[Curve],
+    axes: tuple[str, str],
+    label: str,
+    *,
+    logarithmic: bool = False,
+    region: Region | None = None,
+    span: tuple[float, float] | None = None,
+) -> Markup:
     """Return lines with their bands, and a legend.
 
     Args:
@@ -117,38 +140,57 @@ def curves(lines: Sequence[Curve], axes: tuple[str, str], label: str, *, logarit
         axes: what the axes hold, with their units.
         label: what a screen reader says of the picture.
         logarithmic: whether x is drawn by its logarithm.
+        region: a band of its own behind the lines.
+        span: the least and largest y that are drawn; by default all are. What lies beyond is cut at the edge.
     """
     lines = [line for line in lines if line.x]
     if not lines:
         return Markup()
-    height = 300 + TOP + BOTTOM + 20 * len(lines)
-    floor = 300 + TOP
+    regions = [region] if region else []
+    floor = PLOT_HEIGHT + TOP
+    height = floor + BOTTOM + LEGEND_STEP * (len(lines) + len(regions))
     xs = [x for line in lines for x in line.x]
     ys = [y for line in lines for y in (*line.y, *line.low, *line.high)]
-    across = _Scale(min(xs), max(xs), LEFT - 100, WIDTH - RIGHT, logarithmic)
-    up = _scale(ys, floor, TOP)
-    parts = [_x_axis(across, floor, axes[0]), _y_axis(up, LEFT - 100, axes[1])]
-    for line in lines:
-        if line.low:
-            band = [*zip(line.x, line.high, strict=True), *reversed([*zip(line.x, line.low, strict=True)])]
-            parts.append(
-                Markup('<polygon class="band s{}" points="{}"/>').format(
-                    line.series % SERIES, _points(band, across, up)
-                )
-            )
+    across = _Scale(min(xs), max(xs), AXIS_LEFT, WIDTH - RIGHT, logarithmic)
+    up = _Scale(*span, floor, TOP) if span else _scale(ys, floor, TOP)
+    parts = [_x_axis(across, floor, axes[0]), _y_axis(up, AXIS_LEFT, axes[1])]
+    parts += [
+        _band(line.x, line.low, line.high, f"s{line.series % SERIES}", (across, up)) for line in lines if line.low
+    ]
+    parts += [_band(item.x, item.low, item.high, "region", (across, up)) for item in regions]
     for place, line in enumerate(lines):
         kind = f"s{line.series % SERIES}" + (" dashed" if line.dashed else "")
         points = _points([*zip(line.x, line.y, strict=True)], across, up)
         parts.append(
             Markup('<polyline class="line {}" points="{}"><title>{}</title></polyline>').format(kind, points, line.name)
         )
-        low = floor + BOTTOM + 20 * place
+        low = floor + BOTTOM + LEGEND_STEP * place
         parts.append(
-            Markup(
-                '<line class="line {0}" x1="{1}" x2="{2}" y1="{3}" y2="{3}"/><text x="{4}" y="{5}">{6}</text>'
-            ).format(kind, LEFT - 100, LEFT - 60, low, LEFT - 50, low + 5, line.name)
+            Markup('<line class="line {0}" x1="{1}" x2="{2}" y1="{3}" y2="{3}"/>').format(
+                kind, AXIS_LEFT, AXIS_LEFT + 30, low
+            )
         )
+        parts.append(_legend_name(line.name, low))
+    for place, item in enumerate(regions, len(lines)):
+        low = floor + BOTTOM + LEGEND_STEP * place
+        parts.append(
+            Markup('<rect class="band region" x="{}" y="{}" width="30" height="10"/>').format(AXIS_LEFT, low - 5)
+        )
+        parts.append(_legend_name(item.name, low))
     return _svg(parts, height, label)
+
+
+def _band(
+    x: Sequence[float], low: Sequence[float], high: Sequence[float], kind: str, scales: tuple[_Scale, _Scale]
+) -> Markup:
+    outline = [*zip(x, high, strict=True), *reversed([*zip(x, low, strict=True)])]
+    return Markup('<polygon class="band {}" points="{}"/>').format(kind, _points(outline, *scales))
+
+
+def _legend_name(name: str, y: float) -> Markup:
+    left = AXIS_LEFT + 38
+    fitted = _fitted(name, LEGEND_LENGTH, WIDTH - left)
+    return Markup('<text x="{}" y="{}"{}>{}</text>').format(left, y + 4, fitted, shortened(name, LEGEND_LENGTH))
 
 
 def forest(rows: Sequence[Interval], margin: float, label: str) -> Markup:
@@ -161,7 +203,7 @@ def forest(rows: Sequence[Interval], margin: float, label: str) -> Markup:
     """
     if not rows:
         return Markup()
-    step = 24
+    step = 22
     floor = TOP + step * len(rows)
     height = floor + BOTTOM + 20
     across = _Scale(0.0, 1.0, LEFT, WIDTH - RIGHT)
@@ -170,7 +212,7 @@ def forest(rows: Sequence[Interval], margin: float, label: str) -> Markup:
             across(0.5 - margin), across(0.5 + margin) - across(0.5 - margin), TOP, floor - TOP
         ),
         Markup('<line class="chance" x1="{0:.1f}" x2="{0:.1f}" y1="{1}" y2="{2}"/>').format(across(0.5), TOP, floor),
-        _x_axis(across, floor, "AUC (0.5 is chance; the band is the margin)"),
+        _x_axis(across, floor, "AUC (0.5 is chance; grey: the margin)"),
     ]
     for place, row in enumerate(rows):
         y = TOP + step * (place + 0.5)
@@ -184,7 +226,7 @@ def forest(rows: Sequence[Interval], margin: float, label: str) -> Markup:
             if value is not None:
                 parts.append(_forest_mark(kind, across(value), y, f"{row.name} {kind}: {value:.3f}; {row.verdict}"))
     for place, kind in enumerate(("before", "after", "delivered")):
-        x = LEFT + 130 * place
+        x = LEFT + 90 * place
         parts.append(_forest_mark(kind, x, floor + BOTTOM + 6, kind))
         parts.append(Markup('<text x="{}" y="{}">{}</text>').format(x + 12, floor + BOTTOM + 11, kind))
     return _svg(parts, height, label)
@@ -251,11 +293,27 @@ def _y_axis(scale: _Scale, left: float, name: str) -> Markup:
 
 
 def _row_name(name: str, y: float) -> Markup:
-    return Markup('<text class="end" x="{}" y="{:.1f}">{}</text>').format(LEFT - 10, y + 4, name)
+    return Markup('<text class="end" x="{}" y="{:.1f}"{}>{}<title>{}</title></text>').format(
+        LEFT - 8, y + 4, _fitted(name, NAME_LENGTH, LEFT - 8), shortened(name, NAME_LENGTH), name
+    )
+
+
+def _fitted(name: str, most: int, width: float) -> Markup:
+    """Return what keeps a shortened name in its place, however wide its letters are."""
+    return Markup(' textLength="{:g}" lengthAdjust="spacingAndGlyphs"').format(width) if len(name) > most else Markup()
+
+
+def shortened(name: str, most: int) -> str:
+    """Return a name of at most so many letters; of a longer one the middle is left out, for ends tell names apart."""
+    if len(name) <= most:
+        return name
+    kept = most - 1
+    return f"{name[: kept // 2]}…{name[len(name) - (kept - kept // 2) :]}"
 
 
 def _points(pairs: Iterable[tuple[float, float]], across: _Scale, up: _Scale) -> str:
-    return " ".join(f"{across(x):.1f},{up(y):.1f}" for x, y in pairs)
+    top, floor = sorted((up.start, up.end))
+    return " ".join(f"{across(x):.1f},{min(max(up(y), top), floor):.1f}" for x, y in pairs)
 
 
 def _svg(parts: Iterable[Markup], height: float, label: str) -> Markup:

@@ -6,6 +6,17 @@ import html
 from typing import Any
 
 
+def printable(value: Any) -> Any:
+    """Return a record in whose texts every control code is written out, so that none can turn a line round."""
+    if isinstance(value, dict):
+        return {printable(name): printable(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [printable(item) for item in value]
+    if not isinstance(value, str) or value.isprintable():
+        return value
+    return "".join(sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in value)
+
+
 def rendered(template: str, **values: Any) -> str:
     """Return a page.
 

@@ -55,12 +55,12 @@ def p_values(contrasts: Mapping[str, Contrast], units: Sequence[str], draws: int
     for group in groups.values():
         design = next(iter(group.values())).design
         gains = np.stack([contrast.gain for contrast in group.values()], axis=1)
-        tested = np.concatenate([signs @ gains for signs in _arrangements(design, units, draws, seed)])
+        tested = np.concatenate([signs @ gains for signs in arrangements(design, units, draws, seed)])
         alone |= zip(group, _two_sided(tested, design.observed @ gains).tolist(), strict=True)
     if len(contrasts) < 2:
         return {name: PValues(p, p) for name, p in alone.items()}
     # Where undefined clips make the designs differ, only drawn arrangements are common to all cues.
-    arranged = _arrangements if len(groups) == 1 else _drawn_arrangements
+    arranged = arrangements if len(groups) == 1 else _drawn_arrangements
     effects: dict[str, Floats] = {}
     for group in groups.values():
         design = next(iter(group.values())).design
@@ -70,9 +70,9 @@ def p_values(contrasts: Mapping[str, Contrast], units: Sequence[str], draws: int
     return {name: PValues(alone[name], max(alone[name], float(p))) for name, p in zip(contrasts, together, strict=True)}
 
 
-def _effects(group: Mapping[str, Contrast], arrangements: Iterable[Floats]) -> dict[str, Floats]:
+def _effects(group: Mapping[str, Contrast], arranged: Iterable[Floats]) -> dict[str, Floats]:
     """Return by cue (arrangements,) Cohen's d."""
-    chunks = [[contrast.effect(signs) for contrast in group.values()] for signs in arrangements]
+    chunks = [[contrast.effect(signs) for contrast in group.values()] for signs in arranged]
     return {name: np.concatenate(effects) for name, effects in zip(group, zip(*chunks, strict=True), strict=True)}
 
 
@@ -106,7 +106,7 @@ def _familywise(effects: Floats, observed: Floats) -> Floats:
 # --------------------------------------------------------------------------- arrangements
 
 
-def _arrangements(design: Design, units: Sequence[str], draws: int, seed: int) -> Iterator[Floats]:
+def arrangements(design: Design, units: Sequence[str], draws: int, seed: int) -> Iterator[Floats]:
     """Yield the arrangements in chunks (rows, units of the design), the observed one among them.
 
     A sign is +1 where a nested unit is called b and where a crossed unit keeps its labels. All

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from prep.errors import ConfigError, Problem, RefusedError
 from prep.record import VOLATILE
+from prep.recorded import REPORT_FOLDER
 from prep.store import Store, digest, write_whole
 
 try:
@@ -29,7 +30,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 PRIVATE = 0o600
+EXCERPTS = "excerpts"  # folder of a record that holds the sounds of its report
 PRIVATE_FILES = ("key.csv", "run.json", "report.html", "report.md", "methods.md", "stimuli.csv")
+PRIVATE_FOLDER = 0o700
 SECRET_BYTES = 32
 SHORTEST_SECRET_BYTES = 16
 # One time for every delivered file: when a clip was rendered may depend on its condition.
@@ -65,7 +68,13 @@ def study_secret(output: Path, given: Path | None) -> bytes:
     return secret
 
 
-def publish(output: Path, store: Store, record: Mapping[str, Any], files: Mapping[str, bytes]) -> Path:
+def publish(
+    output: Path,
+    store: Store,
+    record: Mapping[str, Any],
+    files: Mapping[str, bytes],
+    excerpts: Mapping[str, bytes] | None = None,
+) -> Path:
     """Write audio and records, one run at a time, and return the folder of the record (see `_published`).
 
     Raises:
@@ -73,7 +82,7 @@ def publish(output: Path, store: Store, record: Mapping[str, Any], files: Mappin
     """
     try:
         with _one_at_a_time(output):
-            return _published(output, store, record, files)
+            return _published(output, store, record, files, excerpts or {})
     except OSError as error:
         where = error.filename or output
         raise RefusedError(
@@ -97,7 +106,13 @@ def _one_at_a_time(output: Path) -> Iterator[None]:
         os.close(handle)
 
 
-def _published(output: Path, store: Store, record: Mapping[str, Any], files: Mapping[str, bytes]) -> Path:
+def _published(
+    output: Path,
+    store: Store,
+    record: Mapping[str, Any],
+    files: Mapping[str, bytes],
+    excerpts: Mapping[str, bytes],
+) -> Path:
     """Write audio and records, and return the folder of the record.
 
     Args:
@@ -105,6 +120,7 @@ def _published(output: Path, store: Store, record: Mapping[str, Any], files: Map
         store: holds the delivered bytes by their hash.
         record: run.json as a mapping.
         files: every record file by name, run.json among them.
+        excerpts: the sounds of the report by their place in the record's folder, where alone they lie.
 
     Returns:
         runs/NNNN: a new one, or the latest where nothing but times has changed.
@@ -113,17 +129,47 @@ def _published(output: Path, store: Store, record: Mapping[str, Any], files: Map
     for name, sha256 in sorted(wanted.items()):
         _publish_audio(output / name, sha256, store)
     earlier = latest_record(output)
-    if earlier is None or not _same(earlier, record, files):
-        folder = _write_record(output, files)
+    if earlier is None or not _same(earlier, record, files, excerpts):
+        folder = _write_record(output, files, excerpts)
     else:
         folder, files = earlier, {name: (earlier / name).read_bytes() for name in files}
     _keep_earlier_audio(output, wanted)
     for name, data in files.items():
-        mode = PRIVATE if name in PRIVATE_FILES else 0o644
+        mode = PRIVATE if is_private(name) else 0o644
         if not _holds(output / name, data):
             write_whole(output / name, data, mode)
         (output / name).chmod(mode)
+    _keep_report(output, files)
     return folder
+
+
+def is_private(name: str) -> bool:
+    """Say whether a file of a record, named relative to its folder, is for the researcher alone."""
+    return name in PRIVATE_FILES or name.startswith(f"{REPORT_FOLDER}/")
+
+
+def write_report(folder: Path, files: Mapping[str, bytes]) -> None:
+    """Write the files of a report into a folder of their own, for the owner alone.
+
+    Args:
+        folder: made where it is missing.
+        files: by name; `report/` before one is left out.
+    """
+    for name, data in files.items():
+        write_whole(folder / name.removeprefix(f"{REPORT_FOLDER}/"), data, PRIVATE)
+    folder.chmod(PRIVATE_FOLDER)
+
+
+def _keep_report(output: Path, files: Mapping[str, bytes]) -> None:
+    """Close the report's folder to others, and clear from it what an earlier record left and this one has not."""
+    folder = output / REPORT_FOLDER
+    if not folder.is_dir():
+        return
+    folder.chmod(PRIVATE_FOLDER)
+    ours = {path.name for record in records_of(output) for path in (record / REPORT_FOLDER).glob("*")}
+    for path in folder.glob("*"):
+        if f"{REPORT_FOLDER}/{path.name}" not in files and path.name in ours:
+            path.unlink()
 
 
 def latest_record(output: Path) -> Path | None:
@@ -158,7 +204,7 @@ def _holds(path: Path, data: bytes) -> bool:
         return False
 
 
-def _same(folder: Path, record: Mapping[str, Any], files: Mapping[str, bytes]) -> bool:
+def _same(folder: Path, record: Mapping[str, Any], files: Mapping[str, bytes], excerpts: Mapping[str, bytes]) -> bool:
     """Say whether a record stands as it is: only times and the machine differ, and its files are whole."""
     try:
         held = json.loads((folder / "run.json").read_bytes())
@@ -167,10 +213,11 @@ def _same(folder: Path, record: Mapping[str, Any], files: Mapping[str, bytes]) -
     steady = {name: value for name, value in record.items() if name not in VOLATILE}
     if not isinstance(held, dict) or {name: value for name, value in held.items() if name not in VOLATILE} != steady:
         return False
-    return all(_holds(folder / name, data) for name, data in files.items() if name in record["files"])
+    stated = {name: data for name, data in files.items() if name in record["files"]}
+    return all(_holds(folder / name, data) for name, data in (stated | dict(excerpts)).items())
 
 
-def _write_record(output: Path, files: Mapping[str, bytes]) -> Path:
+def _write_record(output: Path, files: Mapping[str, bytes], excerpts: Mapping[str, bytes]) -> Path:
     """Write a new numbered record that appears whole or not at all."""
     runs = output / "runs"
     runs.mkdir(parents=True, exist_ok=True)
@@ -179,7 +226,11 @@ def _write_record(output: Path, files: Mapping[str, bytes]) -> Path:
     number = max((int(path.name) for path in records_of(output)), default=0) + 1
     part, folder = runs / f".{number:04d}.part", runs / f"{number:04d}"
     for name, data in files.items():
-        write_whole(part / name, data, PRIVATE if name in PRIVATE_FILES else 0o644)
+        write_whole(part / name, data, PRIVATE if is_private(name) else 0o644)
+    if (part / REPORT_FOLDER).is_dir():
+        (part / REPORT_FOLDER).chmod(PRIVATE_FOLDER)
+    for name, data in excerpts.items():
+        write_whole(part / name, data, PRIVATE)
     part.replace(folder)
     return folder
 

@@ -1,168 +1,242 @@
-"""Report page: a run's record as one HTML file with pictures, that needs nothing beside it and asks no network.
+"""Report page: a run's record as one HTML file with pictures and players, that asks no network.
 
-Every function takes run.json's mapping and nothing else, so that any earlier record gives the same bytes again.
+Every function takes run.json's mapping, and the bytes of the excerpts that it names; the same give the same page again.
+The words and tables are those of the Markdown report, so that no figure can stand in one and not in the other.
 """
 
 from __future__ import annotations
 
 import re
 import statistics
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from markupsafe import Markup
-
-from prep.charts import Curve, Dot, Interval, Strip, curves, forest, strips
-from prep.page import rendered
-from prep.report import by_condition, done_lines, measures_of, methods_md, readable, report_md
+from prep.bibliography import CITATION
+from prep.methods import methods_md
+from prep.page import printable, rendered
+from prep.recorded import audits, by_condition, titles
+from prep.report import report_md
+from prep.report_figures import (
+    Figure,
+    battery,
+    correction_figures,
+    level_figures,
+    roc_figures,
+    spectrum_figures,
+)
+from prep.report_listening import heard_clips, missing_excerpts
+from prep.store import digest, key_of
+from prep.summary import shortfall_sentences, step_sentences, unblinded_sentences
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 Record = dict[str, Any]
+Block = dict[str, Any]
 
-LEVELS = (("integrated_lufs", "integrated loudness, LUFS"), ("true_peak_dbtp", "true peak, dBTP"))
-BANDS = re.compile(r"spectrum_(\d+)hz_db")
-MOST_DOTS = 500  # of a condition in one picture; of more, every n-th clip is drawn
+MOST_ROWS = 20  # of a list of clips
+OPEN_PAIRS = 3  # pairs of conditions whose tables stand open; those of more are folded
+# Sections of the Markdown report that stand beside a picture, or that the page tells in its own way.
+OWN_SECTIONS = ("What was done", "Methods", "Versions")
 
 
-def report_html(record: Record) -> str:
-    """Return the report of a run as a page. It names conditions: it belongs beside the key."""
-    audits = _audits(record)
+class Pair(NamedTuple):
+    """The audit of two conditions on the page: what they are called, the pictures, and the words under them."""
+
+    title: str
+    picture: Any
+    blocks: Sequence[Block]
+    details: Sequence[Block]
+    rocs: Sequence[Figure]
+
+
+def report_html(
+    record: Record, sounds: Mapping[str, bytes] | None = None, unblinded: Sequence[dict[str, str]] | None = None
+) -> str:
+    """Return the report of a run as a page. It names conditions: it belongs beside the key.
+
+    Args:
+        record: run.json.
+        sounds: the excerpts that are at hand, by the name that the record gives them.
+        unblinded: every opening of the study that is known; by default those that the record cites.
+    """
+    # Read before control codes are written out, which would change what a name stands for.
+    sections = dict(_sections(report_md(record)))
+    methods = methods_md(record)
+    record = printable(record)
+    intro, pairs = _pairs(record, sections.pop("Cues", []))
     return rendered(
         "report.html",
-        record=readable(record),
-        done=done_lines(readable(record)),
-        levels=[found for name, axis in LEVELS if (found := _levels(record, name, axis))],
-        spectra=_spectra(record),
-        batteries=[(_title(record, audit), _battery(audit, _margin(record))) for audit in audits],
-        rocs=[picture for audit in audits for name in _corrected(record) if (picture := _roc(record, audit, name))],
-        text=_sections(report_md(record)),
-        methods=methods_md(record),
+        record=record,
+        unblinded=printable(unblinded_sentences(record.get("unblinded", []) if unblinded is None else unblinded)),
+        steps=step_sentences(record),
+        one_sided={item["stage"] for item in record["one_sided"]},
+        shortfalls=shortfall_sentences(record),
+        conditions=sections.pop("Conditions", []),
+        split=_split(record),
+        audit_blocks=intro,
+        pairs=pairs,
+        open_pairs=OPEN_PAIRS,
+        levels=level_figures(record),
+        level_blocks=sections.pop("Levels", []),
+        spectra=spectrum_figures(record),
+        corrections=correction_figures(record),
+        at_cap=_at_cap(record),
+        fit_blocks=sections.pop("Fits", []),
+        changes=_changes(record),
+        look_blocks=sections.pop("Where cues come from", []),
+        heard=heard_clips(record, sounds or {}),
+        left_out=(record.get("excerpts") or {}).get("left_out_clips", 0),
+        missing=missing_excerpts(record, sounds or {}),
+        sections=[(title, blocks) for title, blocks in sections.items() if title not in OWN_SECTIONS],
+        methods=[CITATION.sub(_keys, _plain(text)) for text in methods.strip().split("\n\n")],
+        digests=_digests(record),
+        config=_yaml(_config(record)),
     )
 
 
-def _audits(record: Record) -> list[Mapping[str, Any]]:
-    audit = record["audit"]
-    return [] if audit is None else audit.get("pairs", [audit])
+def _config(record: Record) -> Record:
+    """Return the config without the output folder, which changes nothing in the result."""
+    return {name: value for name, value in record["config"].items() if name != "output"}
 
 
-def _title(record: Record, audit: Mapping[str, Any]) -> str:
-    return f"{audit['a']} and {audit['b']}" if len(_audits(record)) > 1 else ""
+def _yaml(value: Any) -> str:
+    import yaml
+
+    return yaml.safe_dump(value, sort_keys=False, allow_unicode=True, width=100)
 
 
-def _margin(record: Record) -> float:
-    return float(record["config"]["audit"]["equivalence_auc"])
+def _split(record: Record) -> list[tuple[str, list[str]]]:
+    """Return the groups of each half of the split; none where there is no split."""
+    split = record["split"] or {"halves": {}, "by": ""}
+    halves: dict[str, list[str]] = {}
+    for group, half in split["halves"].items():
+        halves.setdefault(half, []).append(str(group))
+    return [(f"{half}, by {split['by']}", groups) for half, groups in sorted(halves.items())]
 
 
-def _corrected(record: Record) -> list[str]:
-    """Return the cues that a stage corrects."""
-    return sorted({spread["cue"] for spread in record["stability"].values() if spread})
+def _digests(record: Record) -> list[tuple[str, str]]:
+    """Return what proves that two pages speak of the same: hashes over the sources, the delivered clips, the config."""
+    clips = record["clips"]
+    sources = sorted(clip["source"]["sha256"] for clip in clips if clip["source"]["sha256"])
+    delivered = sorted(clip["delivered"]["sha256"] for clip in clips if clip["delivered"])
+    return [
+        (f"{len(sources)} sources read", digest("\n".join(sources).encode())),
+        (f"{len(delivered)} clips delivered", digest("\n".join(delivered).encode())),
+        ("config", key_of(_config(record))),
+        *(
+            (f"model {name}, {file}", sha256)
+            for name, model in record["models"].items()
+            for file, sha256 in model["sha256"].items()
+        ),
+    ]
 
 
-def _levels(record: Record, name: str, axis: str) -> Markup:
-    """Return a measure of every clip, by condition, before and after."""
-    rows = []
-    for series, (condition, clips) in enumerate(by_condition(record).items()):
-        thin = clips[:: max(1, -(-len(clips) // MOST_DOTS))]
-        for part, when in (("source", "before"), ("delivered", "after")):
-            values = [(clip, measures_of(clip[part]["cues"]).get(name)) for clip in thin]
-            dots = [Dot(value, str(clip["id"])) for clip, value in values if value is not None]
-            rows.append(Strip(f"{condition or 'clips'}, {when}", series, dots))
-    return strips(rows, axis, f"{axis} of every clip by condition, before and after")
+# The audit ----------------------------------------------------------------------------------------
 
 
-def _spectra(record: Record) -> Markup:
-    """Return the median third-octave spectrum of each condition, level removed, before and after, with quartiles."""
-    lines = []
-    for series, (condition, clips) in enumerate(by_condition(record).items()):
-        for part, when in (("source", "before"), ("delivered", "after")):
-            found = [clip[part]["cues"].get("spectrum", {}) for clip in clips]
-            names = [name for name in found[0] if BANDS.fullmatch(name)] if found else []
-            bands = [(float(BANDS.fullmatch(name)[1]), name) for name in names]  # type: ignore[index]
-            columns = [sorted(item[name] for item in found if name in item) for _, name in bands]
-            kept = [(hertz, column) for (hertz, _), column in zip(bands, columns, strict=True) if column]
-            quartiles = [_quartiles(column) for _, column in kept]
-            lines.append(
-                Curve(
-                    f"{condition or 'clips'}, {when}",
-                    series,
-                    [hertz for hertz, _ in kept],
-                    [middle for _, middle, _ in quartiles],
-                    [low for low, _, _ in quartiles] if when == "after" else (),
-                    [high for _, _, high in quartiles] if when == "after" else (),
-                    dashed=when == "before",
-                )
-            )
-    label = "median third-octave spectrum by condition, before (dashed) and after (with the middle half of the clips)"
-    return curves(lines, ("frequency, Hz", "level over the clip's mean, dB"), label, logarithmic=True)
-
-
-def _quartiles(values: Sequence[float]) -> tuple[float, float, float]:
-    if len(values) < 2:
-        return values[0], values[0], values[0]
-    low, middle, high = statistics.quantiles(values, n=4, method="inclusive")
-    return low, middle, high
-
-
-def _battery(audit: Mapping[str, Any], margin: float) -> Markup:
-    """Return every cue about chance, the widest first."""
-    rows = []
-    for name in audit["cues"]:
-        columns = {
-            column: (audit[column] or {}).get(name) or {} for column in ("sources", "before", "after", "delivered")
-        }
-        tested = columns["after"]
-        before = columns["before"].get("auc") if columns["before"] else columns["sources"].get("auc")
-        rows.append(
-            Interval(
-                name,
-                before,
-                tested.get("auc"),
-                columns["delivered"].get("auc"),
-                tested.get("auc_low"),
-                tested.get("auc_high"),
-                tested.get("verdict", "descriptive only"),
-            )
+def _pairs(record: Record, blocks: Sequence[Block]) -> tuple[list[Block], list[Pair]]:
+    """Return the words over all pairs of conditions, and each pair with its pictures and words."""
+    margin = float(record["config"]["audit"]["equivalence_auc"])
+    parts: list[list[Block]] = [[]]
+    for block in blocks:
+        if block["kind"] == "heading":
+            parts.append([])
+        else:
+            parts[-1].append(block)
+    # Of one pair all words are its own; of several, those over the first heading are of all.
+    intro, words = (parts[0], parts[1:]) if len(audits(record)) != 1 else ([], parts)
+    if len(words) != len(audits(record)):
+        intro, words = [*blocks], [[] for _ in audits(record)]
+    return intro, [
+        Pair(
+            title,
+            battery(audit, margin),
+            *_folded(held),
+            roc_figures(record, audit),
         )
-    rows.sort(
-        key=lambda row: -max((abs(value - 0.5) for value in (row.after, row.delivered) if value is not None), default=0)
-    )
-    return forest(rows, margin, "AUC of every cue before, after and delivered")
+        for title, audit, held in zip(titles(record), audits(record), words, strict=True)
+    ]
 
 
-def _roc(record: Record, audit: Mapping[str, Any], cue: str) -> Markup:
-    """Return the ROC curve of a cue of one number on held-out clips, before and after."""
-    features = audit["cues"].get(cue, {}).get("features", [])
-    if len(features) != 1 or not audit["after"]:
-        return Markup()
-    held = [clip for clip in record["clips"] if clip["delivered"] and clip["half"] == "held-out"]
-    lines = []
-    for series, (part, when) in enumerate((("source", "before"), (None, "after"))):
-        values: dict[str, list[float]] = {audit["a"]: [], audit["b"]: []}
-        for clip in held:
-            cues = (clip["source"] if part else clip["evidence"] or clip["delivered"])["cues"]
-            value = cues.get(cue, {}).get(features[0]["name"])
-            condition = clip["columns"].get(audit["column"])
-            if value is not None and condition in values:
-                values[condition].append(value)
-        x, y = _roc_points(values[audit["a"]], values[audit["b"]])
-        lines.append(Curve(f"{cue}, {when}", series, x, y))
-    lines.append(Curve("chance", 3, [0.0, 1.0], [0.0, 1.0], dashed=True))
-    axes = (f"share of {audit['a']} above the threshold", f"share of {audit['b']}")
-    return curves(lines, axes, f"ROC of {cue} on held-out clips, before and after")
+def _folded(blocks: Sequence[Block]) -> tuple[list[Block], list[Block]]:
+    """Return what stands open of a pair's words, up to its table and the limits under it, and the rest."""
+    table = next((place for place, block in enumerate(blocks) if block["kind"] == "table"), len(blocks) - 1)
+    open_, rest = [*blocks[: table + 1]], blocks[table + 1 :]
+    limits = [block for block in rest if block.get("text", "").startswith("Limit ")]
+    return open_ + limits, [block for block in rest if block not in limits]
 
 
-def _roc_points(a: Sequence[float], b: Sequence[float]) -> tuple[list[float], list[float]]:
-    """Return the share of each side above every threshold."""
-    if not a or not b:
-        return [], []
-    thresholds = [float("inf"), *sorted({*a, *b}, reverse=True)]
-    return tuple([sum(value >= limit for value in side) / len(side) for limit in thresholds] for side in (a, b))  # type: ignore[return-value]
+# What the steps did to the clips ------------------------------------------------------------------
 
 
-def _sections(markdown: str) -> list[tuple[str, list[dict[str, Any]]]]:
-    """Return the Markdown report as titled lists of blocks: paragraphs, lists and tables."""
-    sections: list[tuple[str, list[dict[str, Any]]]] = []
+def _at_cap(record: Record) -> list[tuple[str, str, str]]:
+    """Return the clips whose correction reached the cap: which, what it wanted, in how much of its band."""
+    found = [
+        (clip, stage, note)
+        for clip in record["clips"]
+        for stage, note in clip["stages"].items()
+        if note.get("capped_percent", 0.0) > 0
+    ]
+    found.sort(key=lambda item: -item[2]["capped_percent"])
+    rows = [
+        (
+            str(clip["file_name"]),
+            f"wanted up to +{note['wanted_boost_db']:.1f} and -{note['wanted_cut_db']:.1f} dB, got "
+            f"+{note['largest_boost_db']:.1f} and -{note['largest_cut_db']:.1f} dB"
+            if "wanted_boost_db" in note
+            else stage,
+            f"{note['capped_percent']:.1f} %",
+        )
+        for clip, stage, note in found
+    ]
+    more = len(rows) - MOST_ROWS
+    return [*rows[:MOST_ROWS], *([(f"and {more} more; run.json has all", "", "")] if more > 0 else [])]
+
+
+def _changes(record: Record) -> list[dict[str, Any]]:
+    """Return, by step and condition, how many clips it treated and what it noted of them: median and range."""
+    rows = []
+    for stage in record["chain"]:
+        if not any(stage in clip["stages"] for clip in record["clips"]):
+            continue  # it changed nothing, as a screen that cut nothing off
+        for condition, clips in by_condition(record).items():
+            notes = [clip["stages"][stage] for clip in clips if stage in clip["stages"]]
+            names = list(dict.fromkeys(name for note in notes for name in note))
+            told = [text for name in names if (text := _noted(name, [note.get(name) for note in notes]))]
+            rows.append(
+                {
+                    "stage": stage,
+                    "condition": condition or "clips",
+                    "treated": f"{len(notes)} of {len(clips)}",
+                    "told": told,
+                }
+            )
+    return rows
+
+
+def _noted(name: str, values: Sequence[Any]) -> str:
+    """Return a note of many clips in a few words; empty where it has neither numbers nor yes and no."""
+    switches = [value for value in values if isinstance(value, bool)]
+    if switches:
+        return f"{name} {sum(switches)} of {len(switches)}"
+    numbers = [float(value) for value in values if isinstance(value, int | float)]
+    if not numbers:
+        return ""
+    low, middle, high = (_short(value) for value in (min(numbers), statistics.median(numbers), max(numbers)))
+    return f"{name} {low}" if low == high else f"{name} {middle} ({low} to {high})"
+
+
+def _short(value: float) -> str:
+    """Return a number with three digits after the point or, of thousands, none."""
+    return f"{value:.0f}" if abs(value) >= 1000 else f"{round(value, 3) + 0.0:.3f}".rstrip("0").rstrip(".")
+
+
+# The words of the Markdown report -----------------------------------------------------------------
+
+
+def _sections(markdown: str) -> list[tuple[str, list[Block]]]:
+    """Return the Markdown report as titled lists of blocks: headings, paragraphs, lists and tables."""
+    sections: list[tuple[str, list[Block]]] = []
     for block in markdown.split("\n\n"):
         if block.startswith("# "):
             continue
@@ -170,10 +244,10 @@ def _sections(markdown: str) -> list[tuple[str, list[dict[str, Any]]]]:
             sections.append((block[3:], []))
         elif sections:
             sections[-1][1].append(_block(block))
-    return [section for section in sections if section[0] != "Methods"]
+    return sections
 
 
-def _block(text: str) -> dict[str, Any]:
+def _block(text: str) -> Block:
     lines = text.splitlines()
     if text.startswith("### "):
         return {"kind": "heading", "text": text[4:]}
@@ -183,6 +257,11 @@ def _block(text: str) -> dict[str, Any]:
     if text.startswith("- "):
         return {"kind": "list", "items": [_plain(line[2:]) for line in lines]}
     return {"kind": "text", "text": _plain(text)}
+
+
+def _keys(found: re.Match[str]) -> str:
+    """Return a citation as its keys alone."""
+    return f"[{found[1].replace('@', '')}]"
 
 
 def _plain(text: str) -> str:

@@ -16,15 +16,22 @@ from threadpoolctl import threadpool_limits
 from prep.audit import audit_columns, fit_intervals, stability
 from prep.check import Plan, checked, plan_of, plan_summary, split_record
 from prep.errors import ConfigError
+from prep.excerpts import made_excerpts
 from prep.limits import ALL, judged, parse_limit
+from prep.methods import methods_md
 from prep.models import digests_of
 from prep.passes import Branch, Entry, Runner, branches_of
 from prep.publish import publish, study_secret
 from prep.record import clip_record, json_bytes, key_csv, manifest_csv, slot_records, this_platform, versions
 from prep.records import read_record
-from prep.report import methods_md, report_md, stimuli_csv
+from prep.report import report_md
+from prep.report_files import report_files
 from prep.report_page import report_html
+from prep.stages.reference_eq import ReferenceEq
+from prep.stimuli import stimuli_csv
 from prep.store import Store, digest
+from prep.takes import cut_plan, failure_of, models_of
+from prep.unblinding import read_unblinded
 from prep.unconfigured import study_of
 from prep.verify import verify_output
 from prep.workers import available_cores, local_workers
@@ -78,22 +85,27 @@ def run_study(
     plan = checked(config)
     _check_limits(plan, fail_if)
     _tell(plan, progress)
+    plan = cut_plan(plan, progress, workers)
     with _treated(plan, progress, workers) as (runner, branches):
         output = plan.loaded.path(plan.loaded.study.output)
         record = _record(plan, runner, branches, study_secret(output, secret), fail_if)
+        record["unblinded"] = read_unblinded(output)
+        excerpts = made_excerpts(record, [entry.row.path for entry in runner.entries], runner.store)
+        record["excerpts"] = excerpts.record
         manifest, key = manifest_csv(record["clips"]), key_csv(record["clips"], record["slots"])
         files = {
             "manifest.csv": manifest,
             "key.csv": key,
             "stimuli.csv": stimuli_csv(record),
-            "report.html": report_html(record).encode(),
+            "report.html": report_html(record, excerpts.files).encode(),
             "report.md": report_md(record).encode(),
             "methods.md": methods_md(record).encode(),
+            **report_files(record),
         }
         record["files"] = {name: digest(data) for name, data in files.items()}
         record |= _volatile(started)
         files["run.json"] = json_bytes(record)
-        folder = publish(output, runner.store, record, files)
+        folder = publish(output, runner.store, record, files, excerpts.files)
     return Done(record, output, folder)
 
 
@@ -140,6 +152,7 @@ def audit_plan(plan: Plan, progress: Progress, *, workers: int | None = None, fa
     """
     _check_limits(plan, fail_if)
     _tell(plan, progress)
+    plan = cut_plan(plan, progress, workers)
     with _treated(plan, progress, workers) as (runner, branches):
         return Done(_record(plan, runner, branches, b"", fail_if))
 
@@ -159,7 +172,7 @@ def _treated(plan: Plan, progress: Progress, workers: int | None) -> Iterator[tu
     """Inspect, fit and render every clip of a plan."""
     study = plan.loaded.study
     count = workers or study.workers or available_cores()
-    entries = [Entry(row, plan.half_of(row)) for row in plan.rows]
+    entries = [Entry(row, plan.half_of(row), failure=failure_of(row)) for row in plan.rows]
     for slot in plan.slots:
         for place in slot.candidates:
             entries[place].slot = slot.name
@@ -198,6 +211,7 @@ def _record(
         "chain": [stage.NAME for stage in plan.chain.stages] + [plan.chain.encoder.NAME],
         "split": split_record(plan),
         "fits": fits,
+        "references": _references(plan),
         "fit_intervals": fit_intervals(study, runner.entries, plan.chain),
         "stability": _stability(plan, runner, by_branch["release"]),
         "audit": audit,
@@ -205,10 +219,20 @@ def _record(
         "one_sided": _one_sided(plan),
         "counts": dict(Counter(clip["status"] for clip in clips)),
         "notices": [str(notice) for notice in (*plan.notices, *runner.notices)],
+        "takes": plan.cut,
         "slots": slot_records(plan.slots, clips),
         "clips": clips,
         "versions": versions(),
-        "models": digests_of(study.models()),
+        "models": digests_of(sorted({*study.models(), *models_of(plan.cut)})),
+    }
+
+
+def _references(plan: Plan) -> dict[str, Any]:
+    """Return, by stage, the spectrum that clips are matched to where it was given and is no fit."""
+    return {
+        stage.NAME: stage.reference(None).model_dump(mode="json")
+        for stage in plan.chain.stages
+        if isinstance(stage, ReferenceEq) and stage.fits_on() == "nothing"
     }
 
 

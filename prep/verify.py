@@ -11,7 +11,9 @@ from pathlib import Path
 
 from prep import audio
 from prep.errors import ClipError, ConfigError, Problem
-from prep.publish import PRIVATE, PRIVATE_FILES, latest_record, records_of
+from prep.excerpts import parts_of
+from prep.publish import EXCERPTS, PRIVATE, is_private, latest_record, records_of
+from prep.recorded import REPORT_FOLDER
 from prep.store import digest
 from prep.study import load_study
 
@@ -77,14 +79,17 @@ def _record_problems(folder: Path) -> list[Problem]:
     problems: list[Problem] = []
     data = _read(folder / "run.json", problems)
     try:
-        files = {Path(name).name: str(sha256) for name, sha256 in json.loads(data or b"")["files"].items()}
+        record = json.loads(data or b"")
+        files = {_inside(name): str(sha256) for name, sha256 in record["files"].items()}
+        excerpts = {str(part["sha256"]) for part in parts_of(record)}
     except (ValueError, KeyError, TypeError, AttributeError):
         return [*problems, Problem(str(folder / "run.json"), "is not a record", "restore it from a copy")]
     problems += [
         Problem(str(path), "its bytes are not those of its name", "restore it from a copy")
-        for path in sorted((folder / "audio").glob("*"))
+        for path in sorted([*(folder / "audio").glob("*"), *(folder / EXCERPTS).glob("*")])
         if digest(path.read_bytes()) != path.stem
     ]
+    problems += _excerpt_problems(folder / EXCERPTS, excerpts)
     for name, sha256 in files.items():
         held = _read(folder / name, problems)
         if held is not None and digest(held) != sha256:
@@ -92,17 +97,40 @@ def _record_problems(folder: Path) -> list[Problem]:
     return problems
 
 
+def _excerpt_problems(folder: Path, wanted: set[str]) -> list[Problem]:
+    """Return which sounds of a record's report are missing, are none of it, or can be read by others."""
+    held = {path.stem: path for path in folder.glob("*")}
+    problems = [
+        Problem(str(folder / f"{sha256}.mp3"), "is missing: the report has no player for it", "restore it from a copy")
+        for sha256 in sorted(wanted - held.keys())
+    ]
+    problems += [
+        Problem(str(held[sha256]), "is no sound of this record", "take it out")
+        for sha256 in sorted(held.keys() - wanted)
+    ]
+    return problems + [
+        Problem(str(path), "can be read by others", f"chmod {PRIVATE:o} {path.name}")
+        for path in sorted(held.values())
+        if _others_can_read(path)
+    ]
+
+
 def _copy_problems(output: Path, latest: Path) -> list[Problem]:
     """Return which of the output folder's own copies differ from the latest record."""
     problems: list[Problem] = []
-    for path in sorted(item for item in latest.iterdir() if item.is_file()):
-        if _read(output / path.name, problems) != path.read_bytes():
-            problems.append(Problem(str(output / path.name), f"differs from runs/{latest.name}", "run again"))
-        elif path.name in PRIVATE_FILES and _others_can_read(output / path.name):
-            problems.append(
-                Problem(str(output / path.name), "can be read by others", f"chmod {PRIVATE:o}, or run again")
-            )
+    for path in sorted(item for item in (*latest.iterdir(), *(latest / REPORT_FOLDER).glob("*")) if item.is_file()):
+        name = path.relative_to(latest).as_posix()
+        if _read(output / name, problems) != path.read_bytes():
+            problems.append(Problem(str(output / name), f"differs from runs/{latest.name}", "run again"))
+        elif is_private(name) and _others_can_read(output / name):
+            problems.append(Problem(str(output / name), "can be read by others", f"chmod {PRIVATE:o}, or run again"))
     return problems
+
+
+def _inside(name: str) -> str:
+    """Return the name of a record's file, which lies in its folder or in that of its report, whatever run.json says."""
+    path = Path(name)
+    return f"{REPORT_FOLDER}/{path.name}" if path.parent.name == REPORT_FOLDER else path.name
 
 
 def _others_can_read(path: Path) -> bool:

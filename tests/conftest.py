@@ -14,6 +14,8 @@ import pytest
 import soundfile
 import yaml
 
+from prep.progress import Silent
+from prep.run import run_study
 from prep.workers import Workers
 
 PROJECT = Path(__file__).resolve().parents[1]
@@ -117,4 +119,64 @@ def inline(monkeypatch: pytest.MonkeyPatch) -> None:
     def workers(_: int) -> Iterator[Workers]:
         yield Workers(InlineExecutor, 1)
 
-    monkeypatch.setattr("prep.run.local_workers", workers)
+    for place in ("run", "takes", "cut_place"):
+        monkeypatch.setattr(f"prep.{place}.local_workers", workers)
+
+
+@pytest.fixture(scope="session")
+def eventful(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the output folder of a run in which much happened; only to be read.
+
+    A clipped clip is replaced, another leaves its slot empty, a file is no sound, corrections reach their cap, and a
+    limiter works.
+    """
+    folder = tmp_path_factory.mktemp("eventful")
+    rows = [
+        {
+            "file_name": f"{condition}{speaker}.wav",
+            "condition": condition,
+            "speaker": f"s{speaker}",
+            "passage": "p",
+            "slot": f"{condition} {speaker}",
+        }
+        for condition in ("human", "synthetic")
+        for speaker in range(4)
+    ]
+    rows.insert(3, {**rows[3], "file_name": "clipped.wav"})
+    rows.append({**rows[0], "file_name": "alone.wav", "slot": "human alone", "speaker": "s9"})
+    rows.append({**rows[0], "file_name": "nothing.wav", "slot": "human nothing", "speaker": "s8"})
+    for seed, row in enumerate(rows):
+        sound = speechlike(seed, 1.2, 16000, -5.0 - 1.5 * (row["condition"] == "synthetic") + 0.3 * (seed % 5))
+        if row["file_name"] in ("clipped.wav", "alone.wav"):
+            sound = np.clip(30 * sound, -0.9, 0.9)
+        soundfile.write(folder / row["file_name"], sound, 16000, subtype="PCM_16")
+    (folder / "nothing.wav").write_bytes(b"RIFF")
+    with (folder / "clips.csv").open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, rows[0].keys())
+        writer.writeheader()
+        writer.writerows(rows)
+    config = {
+        "study": "eventful",
+        "clips": {"table": "clips.csv"},
+        "compare": {"a": "human", "b": "synthetic", "match": ["speaker", "passage"]},
+        "heldout": {"seed": 3},
+        "chain": [
+            {"screen": {"clipping": {}}},
+            {"reference_eq": {"max_boost_db": 1, "max_cut_db": 1}},
+            {"tilt_eq": {"adjust": {"condition": "human"}, "towards": {"condition": "synthetic"}}},
+            {"clip_loudness": {"target_lufs": -20, "on_over": "limit"}},
+            {"encode": {"codec": "flac", "rate": 16000}},
+        ],
+        "audit": {"cues": ["tilt", "loudness", "spectrum"]},
+    }
+    path = folder / "study.yaml"
+    path.write_text(yaml.safe_dump(config, sort_keys=False), encoding="utf-8")
+
+    @contextmanager
+    def workers(_: int) -> Iterator[Workers]:
+        yield Workers(InlineExecutor, 1)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("prep.run.local_workers", workers)
+        run_study(path, Silent())
+    return folder / "out"

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from prep.commands.audit import audit
 from prep.commands.check import check
 from prep.commands.compare import compare
+from prep.commands.cut import cut
 from prep.commands.lint import lint
 from prep.commands.measure import measure
 from prep.commands.models import models
@@ -20,6 +21,7 @@ from prep.commands.schema import schema
 from prep.commands.screen import screen
 from prep.commands.stages import stages
 from prep.commands.suggest import suggest
+from prep.commands.unblind import unblind
 from prep.commands.verify import verify
 
 if TYPE_CHECKING:
@@ -30,11 +32,13 @@ COMMANDS: dict[str, Callable[..., Any]] = {
     "run": run,
     "audit": audit,
     "suggest": suggest,
+    "cut": cut,
     "screen": screen,
     "measure": measure,
     "verify": verify,
     "lint": lint,
     "report": report,
+    "unblind": unblind,
     "compare": compare,
     "stages": stages,
     "profile": profile,

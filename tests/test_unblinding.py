@@ -1,0 +1,106 @@
+"""prep unblind: an opening is logged, cited, and never forgotten; no record is touched."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from prep.__main__ import app
+from prep.errors import ConfigError
+from prep.progress import Silent
+from prep.run import run_study
+from prep.unblinding import LOG, output_of, read_unblinded, unblind
+from prep.verify import verify_output
+
+MakeStudy = Any
+
+
+@pytest.fixture
+def output(eventful: Path, tmp_path: Path) -> Path:
+    """Return a copy of the eventful run's output folder."""
+    return Path(shutil.copytree(eventful, tmp_path / "out"))
+
+
+def test_an_opening_is_logged_and_the_records_stay(output: Path) -> None:
+    """Each opening adds a line of time, user, record, hash and reason to a private file; nothing else changes."""
+    before = {path: path.read_bytes() for path in output.rglob("*") if path.is_file()}
+    first, second = unblind(output, "answers are in"), unblind(output / "runs" / "0001")
+
+    assert read_unblinded(output) == [first, second]
+    assert (first["record"], first["reason"], second["reason"]) == ("0001", "answers are in", "")
+    assert first["run_sha256"] == second["run_sha256"]
+    assert (output / LOG).stat().st_mode & 0o077 == 0
+    after = {path: path.read_bytes() for path in output.rglob("*") if path.is_file() and path.name != LOG}
+    assert after == before
+    assert not verify_output(output).problems
+
+
+def test_reports_say_it_from_then_on(output: Path, tmp_path: Path) -> None:
+    """The ordinary report of any record names every opening; the blind one is the same as before."""
+    runner, blind, full = CliRunner(), tmp_path / "blind.html", tmp_path / "full.html"
+    assert runner.invoke(app, ["report", str(output), "--blind", "--page", str(blind)]).exit_code == 0
+    before = blind.read_bytes()
+    done = runner.invoke(app, ["unblind", str(output), "--reason", "<b>answers\u202e are in</b>"])
+    assert done.exit_code == 0
+    assert "unblinded: " in done.output
+    for place in (output, output / "runs" / "0001", output / "run.json"):
+        assert runner.invoke(app, ["report", str(place), "--page", str(full)]).exit_code == 0
+        page = full.read_text(encoding="utf-8")
+        assert "at record 0001: &lt;b&gt;answers\\u202e are in&lt;/b&gt;." in page
+    assert runner.invoke(app, ["report", str(output), "--blind", "--page", str(blind)]).exit_code == 0
+
+    assert blind.read_bytes() == before
+
+
+@pytest.mark.usefixtures("inline")
+def test_later_records_cite_it(make_study: MakeStudy) -> None:
+    """A run after an opening holds it in its record and on its page, and is a new record, once."""
+    config = make_study(speakers=2, passages=1, chain=[{"encode": {}}], audit={"cues": ["loudness"]})
+    assert run_study(config, Silent()).record["unblinded"] == []
+    entry = unblind(config.parent / "out")
+    done = run_study(config, Silent())
+
+    assert done.record["unblinded"] == [entry]
+    assert done.folder == config.parent / "out" / "runs" / "0002"
+    assert f"Unblinded on {entry['time']}" in (config.parent / "out" / "report.html").read_text(encoding="utf-8")
+    assert run_study(config, Silent()).folder == done.folder
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["{", "[]", "{}", json.dumps({"time": 1, "user": "u", "record": "", "run_sha256": "", "reason": ""}), "\udc80"],
+)
+def test_a_damaged_log_is_not_passed_over(output: Path, line: str) -> None:
+    """A line that unblind never wrote is named with its number, and nothing is added behind it."""
+    unblind(output)
+    with (output / LOG).open("ab") as file:
+        file.write(line.encode("utf-8", "surrogateescape") + b"\n")
+    held = (output / LOG).read_bytes()
+
+    with pytest.raises(ConfigError, match=r"unblinded\.jsonl(:2)?: "):
+        unblind(output)
+    assert (output / LOG).read_bytes() == held
+
+
+def test_only_a_run_can_be_opened(tmp_path: Path, output: Path) -> None:
+    """Where there is no run nothing is logged; a folder of runs/ leads to its output folder."""
+    with pytest.raises(ConfigError, match="holds no run"):
+        unblind(tmp_path / "elsewhere")
+    assert not (tmp_path / "elsewhere").exists()
+    assert output_of(output / "runs" / "0001") == output_of(output / "run.json") == output_of(output) == output
+
+
+def test_the_record_that_was_opened_is_named(output: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An output folder means its latest record; a record, or its run.json, means itself, from wherever it is named."""
+    shutil.copytree(output / "runs" / "0001", output / "runs" / "0002")
+    monkeypatch.chdir(output / "runs" / "0001")
+    places = [output, output / "runs" / "0001", output / "runs" / "0001" / "run.json", Path("run.json"), Path()]
+
+    assert [unblind(place)["record"] for place in places[:3]] == ["0002", "0001", "0001"]
+    assert unblind(places[3])["run_sha256"] == unblind(places[4])["run_sha256"]
+    assert len(read_unblinded(output)) == len(places)
