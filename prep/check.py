@@ -17,12 +17,14 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import ValidationError
 
 from prep import audio
+from prep.attempts import why_by_pauses
 from prep.chain import Chain
 from prep.document import did_you_mean, read_document
 from prep.errors import AudioError, ConfigError, Problem
 from prep.folder import read_folder
 from prep.models import ModelMissingError, check_models
 from prep.rows import check_rows
+from prep.scripts import Take, is_take, with_lines
 from prep.slots import slot_problems, slots_of
 from prep.spectrum import highest_tilt_band_hz
 from prep.split import Split, draw_split, read_split
@@ -49,6 +51,8 @@ class Plan:
     split_by: str
     headers: dict[str, audio.Header] = field(repr=False)
     slots: list[Slot] = field(default_factory=list, repr=False)
+    takes: list[Take] = field(default_factory=list, repr=False)
+    cut: list[dict[str, Any]] = field(default_factory=list, repr=False)
     clip_problems: list[Problem] = field(default_factory=list)
     notices: list[Problem] = field(default_factory=list)
 
@@ -89,12 +93,15 @@ def plan_of(loaded: LoadedStudy, started_from: Path) -> Plan:
     """
     reading = _read_rows(loaded)
     reading = check_rows(reading, _needed_columns(loaded))
+    column = loaded.study.compare.column if loaded.study.compare else "condition"
+    reading, takes = with_lines(reading, column, loaded.study.slots.by)
     if reading.rows:
         reading = reading.plus(
             (
                 *_column_problems(loaded, reading.rows),
                 *_place_problems(loaded, reading.rows),
                 *_slot_problems(loaded, reading.rows),
+                *_take_problems(loaded, reading.rows),
                 *_model_problems(loaded),
             )
         )
@@ -112,10 +119,15 @@ def plan_of(loaded: LoadedStudy, started_from: Path) -> Plan:
     way = "" if started_from == Path() else f"{started_from}/"
     notices = [
         replace(notice, where=notice.where.removeprefix(way))
-        for notice in (*reading.notices, *_notices(loaded, rows, headers), *split_notices)
+        for notice in (
+            *reading.notices,
+            *_take_notices(loaded, takes),
+            *_notices(loaded, rows, headers),
+            *split_notices,
+        )
     ]
     slots = slots_of(rows, loaded.study.slots.by)
-    return Plan(loaded, rows, chain, split, by, headers, slots, clip_problems, notices)
+    return Plan(loaded, rows, chain, split, by, headers, slots, takes, clip_problems=clip_problems, notices=notices)
 
 
 def plan_summary(plan: Plan) -> dict[str, Any]:
@@ -155,7 +167,7 @@ def _table_problems(path: Path) -> Sequence[Problem]:
         clips = Clips.model_validate(document.values.get("clips"))
         if clips.table is None:
             return []
-        return check_rows(read_table(path.parent / clips.table, clips.columns)).problems
+        return with_lines(check_rows(read_table(path.parent / clips.table, clips.columns)))[0].problems
     except (ConfigError, ValidationError, OSError):
         return []
 
@@ -269,6 +281,31 @@ def _slot_problems(loaded: LoadedStudy, rows: Sequence[Row]) -> Iterator[Problem
     yield from slot_problems(rows, slots_of(rows, by), compare.column if compare else None, where)
 
 
+def _take_problems(loaded: LoadedStudy, rows: Sequence[Row]) -> Iterator[Problem]:
+    """Yield that the rows whose heads and tails the takes are to have are not there."""
+    chosen = loaded.study.takes.lengths_of
+    if chosen is None:
+        return
+    where = loaded.document.where(("takes", "lengths_of"))
+    columns = list(dict.fromkeys(name for row in rows for name in row.columns))
+    wrong = list(_selection_problems(where, chosen, rows, columns))
+    yield from wrong
+    if not wrong and all(is_take(row) for row in rows if row.selected_by(chosen)):
+        yield Problem(where, "its rows are takes, which have no heads and tails", "name rows of clips")
+
+
+def _take_notices(loaded: LoadedStudy, takes: Sequence[Take]) -> Iterator[Problem]:
+    """Yield how takes will be cut, where that is not as one would think."""
+    settings = loaded.study.takes
+    where = loaded.document.where(("takes",))
+    why = why_by_pauses(settings.language, recogniser=settings.recogniser) if takes else ""
+    if why:
+        what = f"takes are cut by their pauses and the length of their lines alone: {why}"
+        yield Problem(where, what, "nobody will check their words; listen to the clips")
+    if not takes and "takes" in loaded.study.model_fields_set:
+        yield Problem(where, "no row of the table has a script, so nothing is cut", "give takes a script column")
+
+
 def _model_problems(loaded: LoadedStudy) -> Iterator[Problem]:
     """Yield each model that the study needs and that is not here."""
     try:
@@ -289,7 +326,8 @@ def _headers(rows: Sequence[Row]) -> tuple[dict[str, audio.Header], list[Problem
     with ThreadPoolExecutor() as pool:
         looked = list(zip(rows, pool.map(look, rows), strict=True))
     headers = {row.file_name: seen for row, seen in looked if isinstance(seen, audio.Header)}
-    return headers, [seen for _, seen in looked if isinstance(seen, Problem)]
+    # The lines of a take are of one file.
+    return headers, list(dict.fromkeys(seen for _, seen in looked if isinstance(seen, Problem)))
 
 
 def _band_problems(loaded: LoadedStudy, headers: dict[str, audio.Header]) -> Iterator[Problem]:

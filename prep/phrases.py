@@ -144,22 +144,24 @@ def distance(one: str, other: str, most: float) -> float:
     """Return how far two strings of sounds are apart, or infinity where it is more than `most`."""
     above = [0.0]
     for sound in other:
-        above.append(above[-1] + _loss(sound))
+        above.append(above[-1] + loss(sound))
     for wanted in one:
-        row = [above[0] + _loss(wanted)]
+        row = [above[0] + loss(wanted)]
         for i, sound in enumerate(other):
-            row.append(min(above[i] + _change(wanted, sound), above[i + 1] + _loss(wanted), row[i] + _loss(sound)))
+            row.append(min(above[i] + change(wanted, sound), above[i + 1] + loss(wanted), row[i] + loss(sound)))
         if min(row) > most:
             return float("inf")
         above = row
     return above[-1] if above[-1] <= most else float("inf")
 
 
-def _loss(sound: str) -> float:
+def loss(sound: str) -> float:
+    """Return what it costs to leave a sound out, or to add it."""
     return VOWEL_LOST if sound in VOWELS else OTHER
 
 
-def _change(wanted: str, sound: str) -> float:
+def change(wanted: str, sound: str) -> float:
+    """Return what it costs to take one sound for another."""
     if wanted == sound:
         return 0.0
     if wanted in VOWELS and sound in VOWELS:

@@ -32,7 +32,7 @@ VOLATILE = ("started", "seconds", "platform")
 LIBRARIES = tuple(sorted({*SOUND_LIBRARIES, "pydantic", "scikit-learn"}))
 MANIFEST_HEAD = ("id", "sha256", "file", "bytes", "frames", "rate", "channels", "role")
 KEY_HEAD = ("id", "status", "file_name", "source_sha256", "sha256", "text_sha256")
-KEY_TAIL = ("half", "slot", "replaces", "stages", "failed_step", "reason", "value", "limit")
+KEY_TAIL = ("half", "slot", "take", "replaces", "stages", "failed_step", "reason", "value", "limit")
 
 
 def opaque_id(secret: bytes, row_name: str) -> str:
@@ -56,6 +56,7 @@ def clip_record(entry: Entry, secret: bytes) -> dict[str, Any]:
         "role": entry.row.role,
         "half": entry.half,
         "slot": entry.slot,
+        "take": entry.row.take,
         "status": "delivered" if delivered else _status(entry),
         "failure": asdict(entry.failure) if entry.failure else None,
         "trace": entry.trace,
@@ -164,6 +165,7 @@ def key_csv(clips: Sequence[Mapping[str, Any]], slots: Sequence[Mapping[str, Any
             {
                 **{names[name]: value for name, value in clip["columns"].items() if name in names},
                 **{name: clip[name] for name in ("id", "status", "file_name", "half", "slot")},
+                "take": json.dumps(clip["take"], ensure_ascii=False) if clip["take"] else None,
                 "replaces": replaces.get(clip["file_name"]) or None,
                 "source_sha256": clip["source"]["sha256"],
                 "sha256": clip["delivered"]["sha256"] if clip["delivered"] else None,

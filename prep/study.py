@@ -128,6 +128,40 @@ class Slots(Section):
     )
 
 
+class Takes(Section):
+    """How takes, the rows with a `script`, are cut into a clip a line."""
+
+    recogniser: bool = Field(
+        default=True, description="whether words are heard; off: pauses and the length of the lines alone part them"
+    )
+    language: str = Field(default="en", description="language of the scripts, ISO 639-1; others than en: as off")
+    margin_seconds: float = Field(
+        default=0.02, ge=0.005, le=0.5, description="least distance between a cut and a word, s"
+    )
+    head_seconds: float | None = Field(
+        default=None, ge=0, le=10, description="time before the first word, s, where the pause has room; else 0.25"
+    )
+    tail_seconds: float | None = Field(
+        default=None, ge=0, le=10, description="time after the last word, s, where the pause has room; else 0.25"
+    )
+    lengths_of: dict[str, str | list[str]] | None = Field(
+        default=None,
+        min_length=1,
+        description="take head and tail from the medians of these rows: {column: value or list of values}",
+    )
+
+    @model_validator(mode="after")
+    def _lengths_are_said_once(self) -> Self:
+        """Refuse rows to take lengths from where both lengths are given.
+
+        Raises:
+            ValueError: all three are given.
+        """
+        if self.lengths_of and self.head_seconds is not None and self.tail_seconds is not None:
+            raise ValueError("head_seconds and tail_seconds are given, so no rows are needed; leave lengths_of out")
+        return self
+
+
 class Heldout(Section):
     """Which clips a correction may learn from, and which it is judged on."""
 
@@ -175,6 +209,7 @@ class Study(Section):
     study: str = Field(min_length=1, description="the study's name")
     clips: Clips
     slots: Slots = Slots()
+    takes: Takes = Takes()
     compare: Compare | None = None
     heldout: Heldout = Heldout()
     tilt_band_hz: Annotated[tuple[float, float], AfterValidator(checked_tilt_band)] = Field(

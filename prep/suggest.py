@@ -27,6 +27,7 @@ from prep.separability import describe
 from prep.stage import Stage
 from prep.stages import stage_classes
 from prep.store import Store
+from prep.takes import cut_plan, failure_of
 from prep.visit import Look
 from prep.workers import available_cores, local_workers
 
@@ -114,7 +115,7 @@ def suggest_chain(
         ConfigError: the config is wrong, or compares no two conditions with a split.
         RefusedError, NothingUsableError: as `prep.run.audit_study`.
     """
-    plan = checked(config)
+    plan = cut_plan(checked(config), progress, workers)
     compare = plan.loaded.study.compare
     where = plan.loaded.document.where(("compare",))
     if compare is None or len(compare.sides) != 2:
@@ -126,7 +127,7 @@ def suggest_chain(
     bound = plan.loaded.study.audit.equivalence_auc if margin is None else margin
     count = workers or plan.loaded.study.workers or available_cores()
     with local_workers(min(count, len(plan.rows))) as pool:
-        entries = [Entry(row, "fit") for row in plan.rows if plan.half_of(row) == "fit"]
+        entries = [Entry(row, "fit") for row in plan.rows if plan.half_of(row) == "fit" and not failure_of(row)]
         store = Store(plan.loaded.path(plan.loaded.study.cache))
         search = _Search(plan, compare, Runner(plan.loaded.study, entries, pool, store, progress), bound)
         search.climb()

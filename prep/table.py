@@ -37,6 +37,7 @@ class Row:
         line: line of the table (1 is the first line of the file), for messages; 0 from a folder.
             Of a Parquet table: the row, from 1.
         where: the table's name and line, for messages ("clips.csv:14"); the file_name from a folder.
+        take: of a clip that was cut from a take, what `prep.takes` tells of it; None of any other.
     """
 
     file_name: str
@@ -44,6 +45,7 @@ class Row:
     columns: dict[str, str] = field(default_factory=dict)
     line: int = 0
     where: str = ""
+    take: Mapping[str, Any] | None = None
 
     @property
     def role(self) -> str:
@@ -174,7 +176,7 @@ def _header_problems(header: list[str], names: list[str], table: Path, columns: 
 
 def _read_csv(path: Path) -> _Sheet:
     """Read comma- or tab-separated text; the first line is the header."""
-    text, problems = _read_text(path)
+    text, problems = read_text(path)
     delimiter = "\t" if path.suffix.lower() == ".tsv" else ","
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     header: list[str] = []
@@ -200,7 +202,7 @@ def _read_csv(path: Path) -> _Sheet:
 
 def _read_jsonl(path: Path) -> _Sheet:
     """Read a JSON object a line; the header is every key, in order of first appearance."""
-    text, problems = _read_text(path)
+    text, problems = read_text(path)
     objects: list[tuple[int, dict[str, str]]] = []
     for line, source in enumerate(text.split("\n"), 1):  # not splitlines: U+2028 may stand inside JSON text
         where = f"{path.name}:{line}"
@@ -271,7 +273,7 @@ _READERS = {".csv": _read_csv, ".tsv": _read_csv, ".jsonl": _read_jsonl, ".parqu
 TABLE_SUFFIXES = tuple(_READERS)
 
 
-def _read_text(path: Path) -> tuple[str, list[Problem]]:
+def read_text(path: Path) -> tuple[str, list[Problem]]:
     """Read a file as UTF-8, a BOM taken off; "" and a problem where it is something else."""
     data = path.read_bytes()
     try:

@@ -159,11 +159,12 @@ class _State:
 
     def key(self, *parts: Any) -> str:
         """Return the store's key of something made from this source."""
-        return key_of(self.sha256, _library_versions(), *parts)
+        return key_of(self.sha256, sound_versions(), *parts)
 
 
 @cache
-def _library_versions() -> dict[str, str]:
+def sound_versions() -> dict[str, str]:
+    """Return the version of each library that turns samples into other samples, and the machine's kind."""
     return {name: metadata.version(name) for name in SOUND_LIBRARIES} | {"machine": platform.machine()}
 
 
