@@ -240,7 +240,7 @@ def test_one_bad_clip_stops_no_other(make_study: MakeStudy) -> None:
     assert len(rows_of(config.parent / "out" / "manifest.csv")) == 12
     assert key["wav/h0_0.wav"]["status"] == "failed"
     assert "silent" in key["wav/h1_0.wav"]["reason"]
-    assert "4 of 16 clips were excluded" in (config.parent / "out" / "methods.md").read_text()
+    assert "Of 16 source clips, 4 were excluded" in (config.parent / "out" / "methods.md").read_text()
 
 
 @pytest.mark.usefixtures("inline")

@@ -15,7 +15,9 @@ Pattern = Annotated[
 Checks = Annotated[
     str | None,
     typer.Option(
-        "--check", help="Checks, as clipping,music; by default all with limits of their own but words.", show_default=False
+        "--check",
+        help="Checks, as clipping,music; by default all with limits of their own but words.",
+        show_default=False,
     ),
 ]
 Page = Annotated[

@@ -39,13 +39,14 @@ def test_run_prints_its_record(make_study: MakeStudy) -> None:
 
 @pytest.mark.usefixtures("inline")
 def test_run_says_where_the_report_is(make_study: MakeStudy) -> None:
-    """Without --json a run prints the cues, their verdicts, and where the report is."""
+    """Without --json a run prints five lines: among them the worst cue with its verdict, and where the report is."""
     config = make_study()
     result = call("run", config)
 
     assert result.exit_code == 0
+    assert len(result.stdout.splitlines()) == 5
     assert "report.html" in result.stdout
-    assert "tilt" in result.stdout
+    assert "worst remaining cue: " in result.stdout
     assert "settled" in result.stdout
     assert "inspect: 16 of 16 clips" in result.stderr
 

@@ -281,8 +281,9 @@ def test_the_next_candidate_takes_the_place(tmp_path: Path) -> None:
     )
     assert "2 further candidates were not needed and not read." in report
     methods = (tmp_path / "out" / "methods.md").read_text(encoding="utf-8")
-    assert "Source recordings were screened for duration." in methods
-    assert "2 of 4 clips were excluded (2 at screen), and 1 place was filled by the next candidate." in methods
+    assert "the source recordings were screened for duration." in methods
+    assert "Of 4 source clips, 2 were excluded (2 without a condition; duration: 2)" in methods
+    assert "and 1 of them was replaced by another candidate." in methods
     # A clip that nobody needs is not read: its file may as well be gone.
     assert done.record["clips"][4]["source"]["sha256"] is None
 
