@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from prep.clip import Clip, Signal
     from prep.stage import Account
-    from prep.units import Decibels, Seconds
+    from prep.units import Decibels, Hertz, Seconds
 
     Bins = NDArray[np.bool_]
     Span = tuple[int, int]
@@ -55,8 +55,10 @@ LEAST_RATIO = 1e-5  # so that the decibels of a full repair stay finite
 
 # A tap stands over what is before and after it; the low partials of a voice go on.
 BUMP_BLOCK_SECONDS = 0.005
-BEFORE_BUMP_SECONDS = (0.04, 0.15)
-AFTER_BUMP_SECONDS = (0.15, 0.3)
+BUMP_BANDS = (
+    (40.0, (0.3, 1.0), (0.3, 1.0)),
+    (LOW_PASS_HZ, (0.04, 0.15), (0.15, 0.3)),
+)
 AROUND_PERCENT = 25.0  # of the blocks on one side: a second tap may lie there
 BUMP_CONTRAST_DB = 6.0
 BETWEEN_BUMPS_SECONDS = 0.4
@@ -68,14 +70,14 @@ SLOW_RATE = 1000
 MODEL_HZ = SLOW_RATE // 2
 ATOM_RATE = 4000  # at which the spectra of atoms are taken: nothing above folds back to 500 Hz
 LEAD_SECONDS = 0.25  # of the window before the highest point
-SEEN_SECONDS = (0.17, 0.6)  # of the window: the context that the fit sees
+SEEN_SECONDS = (0.05, 0.6)  # of the window: the context that the fit sees
 PARTIALS_HZ = (0.0, 15.0, 22.0, 30.0, 39.0, 49.0, 60.0, 72.0, 85.0, 99.0, 114.0, 130.0)
 DECAYS_SECONDS = (0.008, 0.016, 0.032, 0.064)
 LONGEST_ATOM_SECONDS = 0.6
 ATTACKS_SECONDS = (0.0, 0.006)
-BURSTS_SECONDS = (0.03, 0.06, 0.1, 0.16)
+BURSTS_SECONDS = (0.03, 0.06, 0.1, 0.16, 0.25)
 ONSETS_SECONDS = (-0.03, 0.004, 0.003)  # of oscillations, from the highest point: first, last, step
-BURST_ONSETS_SECONDS = (-0.1, 0.0, 0.005)
+BURST_ONSETS_SECONDS = (-0.15, 0.0, 0.005)
 FINER_SECONDS = (0.0015, 0.00075, 0.0005)
 WEIGHT_RATIO = 2.0  # of an atom to the peak of the window: more, and the fit takes the low partials of a voice
 ROUNDS = 2  # in the second, the level of speech is taken without the bump
@@ -206,9 +208,8 @@ class Detap(Stage[None, None]):
     def _without_bumps(self, samples: Signal, rate: int) -> list[_Repair]:
         repairs: list[_Repair] = []
         for _ in range(PASSES):
-            low = _low(samples, rate)
-            speech = _speech_peak(_high(samples, low), rate)
-            places = _bumps(np.abs(low).max(axis=1), rate, speech * ratio_from_db(self.bump_level_db))
+            speech = _speech_peak(_high(samples, _low(samples, rate)), rate)
+            places = _bumps(samples, rate, speech * ratio_from_db(self.bump_level_db))
             if not places:
                 break
             model = _BumpModel(samples - samples.mean(axis=0), rate)
@@ -262,11 +263,11 @@ def _repaired(kind: Kind, samples: Signal, first: int, last: int, new: Signal) -
     return _Repair(kind, first, last, db_from_ratio(before / max(after, before * LEAST_RATIO)) if before else 0.0)
 
 
-def _low(samples: Signal, rate: int) -> Signal:
+def _low(samples: Signal, rate: int, highest_hz: Hertz = LOW_PASS_HZ) -> Signal:
     """Return what lies below 140 Hz, without delay and without DC."""
     from scipy.signal import butter, sosfiltfilt
 
-    sections = butter(4, LOW_PASS_HZ, "lowpass", fs=rate, output="sos")
+    sections = butter(4, highest_hz, "lowpass", fs=rate, output="sos")
     padding = min(round(0.05 * rate), len(samples) - 1)
     low: Signal = sosfiltfilt(sections, samples - samples.mean(axis=0), axis=0, padlen=padding)
     return low
@@ -316,18 +317,20 @@ def _highest_in(magnitude: Signal, block: int, size: int) -> int:
     return block * size + int(np.argmax(magnitude[block * size : (block + 1) * size]))
 
 
-def _bumps(magnitude: Signal, rate: int, lowest: float) -> list[int]:
+def _bumps(samples: Signal, rate: int, lowest: float) -> list[int]:
     """Return where bumps are highest, in frames, in order."""
     size = round(BUMP_BLOCK_SECONDS * rate)
-    peaks = _peaks(magnitude, size)
     places: list[int] = []
-    for block in _falling(peaks, lowest):
-        if any(abs(block * size - place) < BETWEEN_BUMPS_SECONDS * rate for place in places):
-            continue
-        sides = _sides(peaks, block, size / rate, BEFORE_BUMP_SECONDS, AFTER_BUMP_SECONDS)
-        around = max((float(np.percentile(side, AROUND_PERCENT)) for side in sides), default=0.0)
-        if peaks[block] >= around * ratio_from_db(BUMP_CONTRAST_DB):
-            places.append(_highest_in(magnitude, block, size))
+    for hertz, before, after in BUMP_BANDS:
+        magnitude = np.abs(_low(samples, rate, hertz)).max(axis=1)
+        peaks = _peaks(magnitude, size)
+        for block in _falling(peaks, lowest):
+            if any(abs(block * size - place) < BETWEEN_BUMPS_SECONDS * rate for place in places):
+                continue
+            sides = _sides(peaks, block, size / rate, before, after)
+            around = max((float(np.percentile(side, AROUND_PERCENT)) for side in sides), default=0.0)
+            if peaks[block] >= around * ratio_from_db(BUMP_CONTRAST_DB):
+                places.append(_highest_in(magnitude, block, size))
     return sorted(places)
 
 
