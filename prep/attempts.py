@@ -21,7 +21,7 @@ from prep.lines import MOST_ERROR, Match, matches
 from prep.models import ModelMissingError, digests_of, model_path
 from prep.pacing import paced
 from prep.pauses import LONGEST_CLOSURE_SECONDS
-from prep.recogniser import LANGUAGES, MODEL, Recogniser, Word, check_language, check_understood, words
+from prep.recogniser import MODEL, Recogniser, Word, check_understood, languages, listed, words
 from prep.store import Store, digest, key_of, write_whole
 from prep.visit import sound_versions
 
@@ -51,6 +51,7 @@ class Task:
         name: that messages call it.
         lines: number and text of each.
         why_by_pauses: why nobody listens; empty where the recogniser does.
+        recogniser: who listens.
         margin_seconds: least distance between a cut and a word.
         head_seconds: wanted before the first word of a clip.
         tail_seconds: wanted after the last.
@@ -63,6 +64,7 @@ class Task:
     name: str
     lines: tuple[tuple[int, str], ...]
     why_by_pauses: str
+    recogniser: Recogniser
     margin_seconds: Seconds
     head_seconds: Seconds
     tail_seconds: Seconds
@@ -79,18 +81,22 @@ class _Read(NamedTuple):
     last: int = 0
 
 
-def why_by_pauses(language: str, *, recogniser: bool) -> str:
-    """Return why takes are cut by their pauses alone; empty where the recogniser can hear their words."""
-    if not recogniser:
+def why_by_pauses(recogniser: Recogniser | None) -> str:
+    """Return why takes are cut by their pauses alone; empty where a recogniser can hear their words.
+
+    Raises:
+        ModelMissingError: the config's own folder holds no model.
+    """
+    if recogniser is None:
         return "the config says recogniser: off"
     try:
-        check_language(Recogniser(language))
-        model_path(MODEL)
-    except ClipError:
-        return f"the recogniser knows {', '.join(LANGUAGES)} and not {language!r}"
+        model_path(recogniser.model)
     except ModelMissingError:
+        if recogniser.folder:
+            raise
         return f"the model {MODEL} is not here; type: prep models fetch {MODEL}"
-    return ""
+    known = languages(recogniser)
+    return "" if recogniser.code in known else f"the recogniser knows {listed(known)} and not {recogniser.language!r}"
 
 
 def cut_take(task: Task) -> Known:
@@ -108,7 +114,7 @@ def cut_take(task: Task) -> Known:
     sha256 = digest(data)
     asked = asdict(task) | {"index": 0, "path": "", "name": "", "store": "", "folder": ""}
     cues = [cue_classes()[name]().identity() for name in CHECKS]
-    models = {} if task.why_by_pauses else digests_of([MODEL])
+    models = {} if task.why_by_pauses else digests_of([task.recogniser.model])
     key = key_of("takes", VERSION, sha256, sound_versions(), asked, cues, models)
     known: Known | None = task.store.get_json(key)
     if known is not None and all(_whole(task.folder, attempt["clip_sha256"]) for attempt in known["attempts"]):
@@ -195,9 +201,11 @@ def _words(task: Task, clip: Clip, sha256: str) -> tuple[Word, ...]:
     Raises:
         ClipError: too little was understood.
     """
-    key = key_of("words of a take", VERSION, sha256, sound_versions(), digests_of([MODEL]))
+    key = key_of(
+        "words of a take", VERSION, sha256, sound_versions(), digests_of([task.recogniser.model]), task.recogniser.code
+    )
     known = task.store.get_json(key)
-    heard = words(clip) if known is None else tuple(Word(*word) for word in known)
+    heard = words(clip, task.recogniser) if known is None else tuple(Word(*word) for word in known)
     if known is None:
         task.store.put_json(key, heard)
     check_understood(heard)

@@ -298,7 +298,7 @@ def _take_notices(loaded: LoadedStudy, takes: Sequence[Take]) -> Iterator[Proble
     """Yield how takes will be cut, where that is not as one would think."""
     settings = loaded.study.takes
     where = loaded.document.where(("takes",))
-    why = why_by_pauses(settings.language, recogniser=settings.recogniser) if takes else ""
+    why = why_by_pauses(settings.listener()) if takes else ""
     if why:
         what = f"takes are cut by their pauses and the length of their lines alone: {why}"
         yield Problem(where, what, "nobody will check their words; listen to the clips")

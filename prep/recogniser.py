@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 MODEL = "whisper-tiny-en"
 LANGUAGES = ("en",)
+MOST_NAMED = 8  # languages in a message
 RATE = 16000  # Hz, the model's
 LEVEL_DB = -26.0  # active level over full scale, as ITU-T P.800 plays speech
 
@@ -105,6 +106,20 @@ def opening_words(clip: Clip, recogniser: Recogniser = PINNED) -> tuple[Word, ..
     return clip.once(_Hearing(recogniser, OPENING_SECONDS))
 
 
+def languages(recogniser: Recogniser) -> Sequence[str]:
+    """Return the codes of the languages that the model knows.
+
+    Raises:
+        ModelMissingError: the folder holds no model.
+    """
+    return tuple(_loaded(recogniser.folder).supported_languages) if recogniser.folder else LANGUAGES
+
+
+def listed(codes: Sequence[str]) -> str:
+    """Return languages in words: a few by name, a hundred by number."""
+    return ", ".join(codes) if len(codes) <= MOST_NAMED else f"{len(codes)} languages"
+
+
 def check_language(recogniser: Recogniser) -> None:
     """Refuse a language that the model does not know.
 
@@ -112,11 +127,11 @@ def check_language(recogniser: Recogniser) -> None:
         ClipError: it does not.
         ModelMissingError: the folder holds no model.
     """
-    known = _loaded(recogniser.folder).supported_languages if recogniser.folder else LANGUAGES
+    known = languages(recogniser)
     if recogniser.code not in known:
         raise ClipError(
-            f"not checked: the recogniser knows {', '.join(known)} and not {recogniser.language!r}; listen to the "
-            "clip, or name the folder of a model that knows it"
+            f"not checked: the recogniser knows {listed(known)} and not {recogniser.language!r}; listen to the clip, "
+            "or name the folder of a model that knows it"
         )
 
 

@@ -223,7 +223,7 @@ def _record(
         "slots": slot_records(plan.slots, clips),
         "clips": clips,
         "versions": versions(),
-        "models": digests_of(sorted({*study.models(), *models_of(plan.cut)})),
+        "models": digests_of(sorted({*study.models(), *models_of(study.takes, plan.cut)})),
     }
 
 

@@ -18,6 +18,8 @@ from prep.classifiers import cue_classes
 from prep.document import Document, Place, did_you_mean, read_document
 from prep.errors import ConfigError, Problem
 from prep.limits import ALL, parse_limit
+from prep.models import ModelFolder
+from prep.recogniser import Recogniser
 from prep.spectrum import TILT_BAND_HZ, checked_tilt_band
 from prep.stage import Stage, Step, refuse_truth_values
 from prep.stages import stage_classes
@@ -131,10 +133,14 @@ class Slots(Section):
 class Takes(Section):
     """How takes, the rows with a `script`, are cut into a clip a line."""
 
-    recogniser: bool = Field(
-        default=True, description="whether words are heard; off: pauses and the length of the lines alone part them"
+    recogniser: bool | ModelFolder = Field(
+        default=True,
+        description="whether words are heard; off: pauses and the length of the lines alone part them; or the folder "
+        "of a CTranslate2 Whisper model in place of the pinned one, relative to the config",
     )
-    language: str = Field(default="en", description="language of the scripts, ISO 639-1; others than en: as off")
+    language: str = Field(
+        default="en", description="language of the scripts, ISO 639-1; one that the recogniser does not know: as off"
+    )
     margin_seconds: float = Field(
         default=0.02, ge=0.005, le=0.5, description="least distance between a cut and a word, s"
     )
@@ -160,6 +166,11 @@ class Takes(Section):
         if self.lengths_of and self.head_seconds is not None and self.tail_seconds is not None:
             raise ValueError("head_seconds and tail_seconds are given, so no rows are needed; leave lengths_of out")
         return self
+
+    def listener(self) -> Recogniser | None:
+        """Return who hears the words; None where the config wants nobody to."""
+        folder = self.recogniser if isinstance(self.recogniser, str) else ""
+        return Recogniser(self.language, folder) if self.recogniser else None
 
 
 class Heldout(Section):
@@ -287,7 +298,7 @@ def study_from(document: Document, folder: Path) -> LoadedStudy:
     study_wide["path_of"] = lambda text: folder / str(_expanded(text))  # for a step that reads a file
     steps = tuple(_steps(values.pop("chain", None), document, study_wide, problems))
     try:
-        study = Study.model_validate({**values, "chain": steps})
+        study = Study.model_validate({**values, "chain": steps}, context=study_wide)
     except ValidationError as error:
         problems += _problems_of(error, (), Study, document)
         raise ConfigError(_in_line_order(problems)) from None

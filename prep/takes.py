@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from prep.attempts import Task, clip_path, cut_take, rank_key, why_by_pauses
 from prep.errors import ClipError, Problem, RefusedError
-from prep.recogniser import MODEL
+from prep.recogniser import PINNED
 from prep.scripts import Take, attempt_name, is_take
 from prep.slots import slots_of
 from prep.stages.edges import Edges, EdgesMeasure
@@ -109,7 +109,7 @@ def cut_takes(
         RefusedError: a clip cannot be written.
     """
     folder = store.folder / "takes"
-    why = why_by_pauses(settings.language, recogniser=settings.recogniser)
+    why = why_by_pauses(settings.listener())
     tasks = [
         Task(
             index,
@@ -117,6 +117,7 @@ def cut_takes(
             take.row.file_name,
             tuple((line.number, line.text) for line in take.lines),
             why,
+            settings.listener() or PINNED,
             settings.margin_seconds,
             padding.head_seconds,
             padding.tail_seconds,
@@ -156,9 +157,9 @@ def failure_of(row: Row) -> Failure | None:
     return Failure(STEP, str(row.take["missing"]))
 
 
-def models_of(cut: Sequence[dict[str, Any]]) -> list[str]:
+def models_of(settings: Takes, cut: Sequence[dict[str, Any]]) -> list[str]:
     """Return the names in `prep.models` of what takes were cut by."""
-    return [MODEL] if any(take["cut_by"] == "words" for take in cut) else []
+    return [(settings.listener() or PINNED).model] if any(take["cut_by"] == "words" for take in cut) else []
 
 
 def padding_of(settings: Takes, rows: Sequence[Row], pool: Workers, store: Store, progress: Progress) -> Padding:

@@ -14,7 +14,7 @@ import soundfile
 from prep.attempts import Task, cut_take, rank_key, why_by_pauses
 from prep.audio import decode, resample
 from prep.classifiers.words import spoken, word_errors
-from prep.recogniser import words
+from prep.recogniser import PINNED, words
 from prep.store import Store
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def data() -> Path:
     folder = Path(__file__).resolve().parents[2] / "shared" / "data"
     if not folder.is_dir():
         pytest.skip("the folder shared/ with real recordings is not beside the project")
-    if why := why_by_pauses("en", recogniser=True):
+    if why := why_by_pauses(PINNED):
         pytest.skip(why)
     return folder
 
@@ -78,7 +78,9 @@ def cut(path: Path, lines: list[str], scratch: Path, why: str = "") -> dict[str,
     """Return what a take holds."""
     numbered = tuple(enumerate(lines, 1))
     edges = (PADDING_SECONDS, PADDING_SECONDS)
-    return cut_take(Task(0, str(path), path.name, numbered, why, 0.02, *edges, Store(scratch / "cache"), scratch))
+    return cut_take(
+        Task(0, str(path), path.name, numbered, why, PINNED, 0.02, *edges, Store(scratch / "cache"), scratch)
+    )
 
 
 def joined(path: Path, clips: list[Clip]) -> list[tuple[float, float]]:

@@ -318,7 +318,7 @@ def test_attempts_by_words_are_candidates_in_the_order_of_their_rank(
         text = said if place != 1 else ["And", "a", "sekond", "nun,", "longer", "then", "it", "is"]
         words += [Word(word, now + each * i, now + each * (i + 1), 0.9) for i, word in enumerate(text)]
         now += seconds_of(line) + 0.8
-    monkeypatch.setattr("prep.attempts.words", lambda _: tuple(words))
+    monkeypatch.setattr("prep.attempts.words", lambda *_: tuple(words))
     monkeypatch.setattr("prep.attempts.why_by_pauses", lambda *_, **__: "")
     monkeypatch.setattr("prep.takes.why_by_pauses", lambda *_, **__: "")
     for speaker in ("x", "y"):
@@ -335,3 +335,12 @@ def test_attempts_by_words_are_candidates_in_the_order_of_their_rank(
     assert second[1]["take"]["figures"]["word_error_percent"] > second[0]["take"]["figures"]["word_error_percent"]
     assert [run["heard"] for run in record["takes"][0]["left_over"]] == ["What was that, let me see"]
     assert record["takes"][0]["missing"] == []
+
+
+def test_a_recogniser_of_ones_own_must_be_there(study: Path) -> None:
+    """A folder that the config names and that holds no model is refused, and takes are not cut by pauses instead."""
+    (study.parent / "larger").mkdir()
+    configure(study.parent, takes={"recogniser": "larger"})
+    told = call("check", study)
+    assert told.exit_code == 3
+    assert f"{study.parent / 'larger'} holds no model" in told.stderr
