@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from scipy.signal import ShortTimeFFT, fftconvolve
+from scipy.signal import ShortTimeFFT, butter, fftconvolve, sosfiltfilt
 from scipy.signal.windows import hann
 
 from prep import audio, deepfilter, level
@@ -28,6 +28,9 @@ from prep.errors import ClipError
 from prep.stage import Applied
 from prep.stages.denoise import Denoise
 from prep.stages.dereverb import DELAY_HOPS, HOP_SECONDS, ITERATIONS, WINDOW_SECONDS, Dereverb
+from prep.stages.detap import Detap
+from prep.stages.edges import Edges
+from prep.stages.high_pass import HighPass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -459,7 +462,7 @@ def costs(speech: Signal, rate: int) -> list[Sequence[str]]:
             y=noisy, sr=rate, y_noise=hiss[:rate], stationary=True, n_fft=window, chunk_size=len(noisy) + 1
         )
 
-    work: dict[str, tuple[Callable[[], object], Callable[[], object]]] = {
+    work: dict[str, tuple[Callable[[], object], Callable[[], object] | None]] = {
         "denoise": (lambda: Denoise().apply(fresh(clip), None), lambda: deepfilter.enhance(fast, 18.0)),
         "denoise, spectral_gate": (
             lambda: Denoise(method="spectral_gate").apply(of(noisy, rate), None),
@@ -469,11 +472,35 @@ def costs(speech: Signal, rate: int) -> list[Sequence[str]]:
             lambda: Dereverb(taps=taps).apply(fresh(room), None),
             lambda: wpe_v8(spectra, taps=taps, delay=DELAY_HOPS, iterations=ITERATIONS),
         ),
+        "high_pass": (
+            lambda: HighPass().apply(fresh(room), None),
+            lambda: sosfiltfilt(butter(2, 50, "highpass", fs=rate, output="sos"), room.samples, axis=0),
+        ),
     }
+    chain = (Detap(), Dereverb(taps=taps), Denoise(max_attenuation_db=12), HighPass(), Edges(head_seconds=0.2, tail_seconds=0.2))
+
+    def human_chain() -> None:
+        heard = clip
+        for stage in chain:
+            treated = stage.apply(fresh(heard), None)
+            if not isinstance(treated, Applied):
+                raise TypeError(f"{stage.NAME} rejected the clip: {treated}")
+            heard = treated.clip
+
+    libraries = [bare for name, (_, bare) in work.items() if bare and name != "denoise, spectral_gate"]
+
+    def bare_calls() -> None:
+        for bare in libraries:
+            bare()
+
+    work["detap"] = (lambda: chain[0].apply(fresh(room), None), None)
+    work["edges"] = (lambda: chain[-1].apply(fresh(room), None), None)
+    work["**detap, dereverb, denoise, high_pass, edges**, over the sum of the bare calls"] = (human_chain, bare_calls)
     rows: list[Sequence[str]] = []
     for name, (stage, bare) in work.items():
-        ours, theirs = cpu_seconds(stage), cpu_seconds(bare)
-        figures = (f"{clip.seconds / ours:.1f}", f"{clip.seconds / theirs:.1f}", f"{ours / theirs:.2f}")
+        ours, theirs = cpu_seconds(stage), cpu_seconds(bare) if bare else None
+        over = (f"{clip.seconds / theirs:.1f}", f"{ours / theirs:.2f}") if theirs else ("", "")
+        figures = (f"{clip.seconds / ours:.1f}", *over)
         rows.append((name, str(rate), *figures))
     return rows
 
