@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from prep.bibliography import ROC, SCIKIT_LEARN, WESTFALL_YOUNG, cite
 from prep.classifiers import cue_classes
-from prep.prose import counted, joined, was
+from prep.prose import counted, joined, plural, was
 from prep.recorded import corrected_cues, figure, hardest, p_figure, pair_figure
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def _division(record: Record, audit: Mapping[str, Any]) -> str:
         else "no step learned from the clips, and held-out clips were measured as decoded from the delivered format"
     )
     return (
-        f"Before anything was measured, clips were divided by whole {by}s into a fit split and a held-out half; "
+        f"Before anything was measured, clips were divided by whole {plural(by)} into a fit split and a held-out half; "
         f"{learned}."
     )
 
@@ -98,9 +98,9 @@ def _design(audit: Mapping[str, Any]) -> Iterable[str]:
     settled = "" if most["smallest_p"] <= SIGNIFICANT else ", so that no difference could be settled here"
     unit = audit["unit"]
     yield (
-        f"Differences were tested by permuting the labels of whole {unit}s ({most['units_a']} {audit['a']}, "
-        f"{most['units_b']} {audit['b']}), on an AUC in which {unit}s weigh alike; the familywise p is from the "
-        f"maximum statistic over the cues {cite(WESTFALL_YOUNG)}. The smallest p that these {unit}s can give is "
+        f"Differences were tested by permuting the labels of whole {plural(unit)} ({most['units_a']} {audit['a']}, "
+        f"{most['units_b']} {audit['b']}), on an AUC in which {plural(unit)} weigh alike; the familywise p is from the "
+        f"maximum statistic over the cues {cite(WESTFALL_YOUNG)}. The smallest p that these {plural(unit)} can give is "
         f"{p_figure(most['smallest_p'])}{settled}."
     )
 
@@ -119,7 +119,7 @@ def _corrected(record: Record, audit: Mapping[str, Any]) -> Iterable[str]:
             unit = audit["cues"][name]["features"][0].get("unit", "")
             yield (
                 f"The difference in {cue_words(name)} that the correction is for was {shift['shift']:+.2f} {unit} in "
-                f"the sources (90 % interval over {audit['unit']}s {shift['low']:+.2f} to {shift['high']:+.2f})."
+                f"the sources (90 % interval over {plural(audit['unit'])} {shift['low']:+.2f} to {shift['high']:+.2f})."
             )
         yield (
             f"On held-out clips, the AUC of {cue_words(name)} was {figure(before['auc'])} before and "
@@ -149,7 +149,9 @@ def _findings(record: Record, audit: Mapping[str, Any]) -> Iterable[str]:
     if any(item["verdict"] == "not settled" for item in audit["after"].values()):
         most = hardest(audit)
         needed = (
-            f"; a claim of equality would take about {most['units_needed']} {audit['unit']}s a side" if most else ""
+            f"; a claim of equality would take about {most['units_needed']} {plural(audit['unit'])} a side"
+            if most
+            else ""
         )
         yield (
             "Where the verdict is *not settled* we did not detect a difference, which is no evidence that the "
@@ -186,10 +188,12 @@ def _omnibus(audit: Mapping[str, Any]) -> Iterable[str]:
     """Tell what held-out clips say of several conditions."""
     conditions, pairs = len(audit["conditions"]), len(audit["pairs"])
     smallest = [item["smallest_p"] for item in (audit["after"] or {}).values() if item["smallest_p"] is not None]
-    able = f" The smallest p that these {audit['unit']}s can give is {p_figure(max(smallest))}." if smallest else ""
+    able = (
+        f" The smallest p that these {plural(audit['unit'])} can give is {p_figure(max(smallest))}." if smallest else ""
+    )
     yield (
         f"{conditions} conditions were compared in all {pairs} pairs, by the area under the ROC curve {cite(ROC)} on "
-        f"held-out clips; labels of whole {audit['unit']}s were permuted among all conditions at once, and the "
+        f"held-out clips; labels of whole {units} were permuted among all conditions at once, and the "
         f"familywise p is from the maximum statistic over pairs and cues {cite(WESTFALL_YOUNG)}.{able}"
     )
     found = [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -14,8 +15,17 @@ def joined(names: Sequence[str]) -> str:
 
 
 def counted(number: int, word: str) -> str:
-    """Return a number with its noun, which takes an s where it is not one."""
-    return f"{number} {word}" + ("" if number == 1 else "s")
+    """Return a number with its noun, in the plural where it is not one."""
+    return f"{number} {word if number == 1 else plural(word)}"
+
+
+def plural(word: str) -> str:
+    """Return the plural of a noun, which may be the name of a column."""
+    if word.lower() == "corpus":
+        return f"{word[:-2]}ora"
+    if word.endswith(("s", "x", "z", "ch", "sh")):
+        return f"{word}es"
+    return f"{word[:-1]}ies" if re.search("[^aeiou]y$", word) else f"{word}s"
 
 
 def was(number: int) -> str:

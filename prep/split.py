@@ -14,6 +14,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
 from prep.errors import ConfigError, Problem
+from prep.prose import plural
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -154,7 +155,7 @@ def _split(halves: dict[str, Half], counted: Mapping[tuple[str, str], int], seed
     for condition, half in itertools.product(conditions, (FIT, HELD_OUT)):
         if not groups[condition][half]:
             number = sum(groups[condition].values())
-            of = f"its only {one}" if number == 1 else f"all its {number} {one}s"
+            of = f"its only {one}" if number == 1 else f"all its {number} {plural(one)}"
             other = HELD_OUT if half == FIT else FIT
             warnings.append(f"the {half} half has no clip of {condition}: {of} went to the {other} half")
     return Split(halves=dict(sorted(halves.items())), clips=clips, groups=groups, seed=seed, warnings=tuple(warnings))

@@ -10,6 +10,7 @@ import numpy as np
 
 from prep.bootstrap import COVERAGE, FEWEST_UNITS, Interval
 from prep.permutation import PValues, smallest_p
+from prep.prose import counted, plural
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -93,12 +94,12 @@ def verdict(
     claim = f"cannot be told apart within ±{margin:g}"
     name_a, name_b = design.observations.names
     one = design.observations.unit_name
-    needed = f"the claim '{claim}' needs about {units_needed(design, margin)} {one}s a side"
+    needed = f"the claim '{claim}' needs about {units_needed(design, margin)} {plural(one)} a side"
     figure = f"{name_b} exceeds {name_a} with probability {contrast.pooled:.2f}"
     if abs(contrast.tested - contrast.pooled) >= 0.005:
         figure += f" ({contrast.tested:.2f} with every {one} weighing the same and like compared with like)"
     if p is None:
-        who = f"{_count(len(design.units), one)} ({design.units_a} {name_a}, {design.units_b} {name_b})"
+        who = f"{counted(len(design.units), one)} ({design.units_a} {name_a}, {design.units_b} {name_b})"
         least = f"allow no p below {smallest_p(design, draws):.2g}"
         return NOT_SETTLED, f"cannot be settled with {who}, which {least}; {figure}; {needed}"
     chance = f"p = {p.alone:.2g}" + (f", p = {p.familywise:.2g} over {cues} cues" if cues > 1 else "")
@@ -107,7 +108,7 @@ def verdict(
     pooled, tested = intervals
     if pooled is None or tested is None:
         few = min(design.units_a, design.units_b) < FEWEST_UNITS
-        why = f"fewer than {FEWEST_UNITS} {one}s a side" if few else "all resamples agree, or few share texts"
+        why = f"fewer than {FEWEST_UNITS} {plural(one)} a side" if few else "all resamples agree, or few share texts"
         return NOT_SETTLED, f"{figure}; {chance}; no interval ({why}); {needed}"
     low, high = min(pooled[0], tested[0]), max(pooled[1], tested[1])
     reach = f"the {COVERAGE:.0%} interval is {low:.2f} to {high:.2f}"
@@ -131,7 +132,7 @@ def warnings(contrast: Contrast, raw: Floats, observations: Observations, margin
     if undefined.any():
         counts = [int((undefined & (observations.is_b == side)).sum()) for side in (False, True)]
         sides = ", ".join(f"{count} {name}" for count, name in zip(counts, observations.names, strict=True))
-        yield f"{_count(int(undefined.sum()), 'clip')} without a value left out ({sides})"
+        yield f"{counted(int(undefined.sum()), 'clip')} without a value left out ({sides})"
     if unmeasurable(contrast.design):
         return
     yield from _text_warnings(contrast.design)
@@ -158,17 +159,13 @@ def _unit_warnings(design: Design) -> Iterator[str]:
     one = design.observations.unit_name
     left_out = design.nested.size - sum(block.units.size for block in design.blocks)
     if left_out:
-        yield f"{_count(left_out, one)} without a counterpart in the other condition left out of the test"
+        yield f"{counted(left_out, one)} without a counterpart in the other condition left out of the test"
     if design.observations.cell is None:
         return
     cross = design.crossed.size - len({cell.unit for cell in design.matched_cells})
     if cross:
-        yield f"{_count(cross, one)} of both conditions without a matched cell: compared across texts"
+        yield f"{counted(cross, one)} of both conditions without a matched cell: compared across texts"
     inside = sum(cell.a.size + cell.b.size for cell in design.cells)
     outside = int(design.clips_a[design.crossed].sum() + design.clips_b[design.crossed].sum()) - inside
     if outside:
-        yield f"{_count(outside, 'clip')} outside matched cells left out of the test"
-
-
-def _count(number: int, word: str) -> str:
-    return f"{number} {word}" + ("" if number == 1 else "s")
+        yield f"{counted(outside, 'clip')} outside matched cells left out of the test"
