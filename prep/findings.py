@@ -193,7 +193,7 @@ def _omnibus(audit: Mapping[str, Any]) -> Iterable[str]:
     )
     yield (
         f"{conditions} conditions were compared in all {pairs} pairs, by the area under the ROC curve {cite(ROC)} on "
-        f"held-out clips; labels of whole {units} were permuted among all conditions at once, and the "
+        f"held-out clips; labels of whole {plural(audit['unit'])} were permuted among all conditions at once, and the "
         f"familywise p is from the maximum statistic over pairs and cues {cite(WESTFALL_YOUNG)}.{able}"
     )
     found = [
