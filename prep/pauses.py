@@ -7,7 +7,8 @@ so no gain moves it:
 - the active level: the mean power of the frames at most 15.9 dB below it (the margin of ITU-T P.56);
 - the floor: the mean power of the frames at most 6 dB above the lowest 50 ms in all (a tenth of a clip under
   0.5 s), without what is digital zero. It needs no pause: the closures of a few stops are enough. As those 6 dB
-  take in nearly all of a steady noise, it does not sink with the length of the pauses, as a minimum would.
+  take in nearly all of a steady noise, it does not sink with the length of the pauses, as a minimum would. Where most
+  of what is quiet is digital zero, and the rest as loud as weak consonants, the floor is nothing.
 
 The threshold lies 10 dB above the floor, at least 15.9 dB and at most 40 dB below the active level. Speech is
 what stays above it for 40 ms and reaches the 15.9 dB somewhere. A weaker or shorter sound (a first "s", the
@@ -43,6 +44,7 @@ FRAME_BLOCKS = 4
 ACTIVE_MARGIN_DB = 15.9
 # The weakest consonant of English has 28 dB less power than the strongest vowel (Fletcher, Speech and Hearing
 # in Communication, 1953); its onset and the end of a vowel lie lower still.
+WEAKEST_DB = 28.0
 LOWEST_MARGIN_DB = 40.0
 # The level of 20 ms of steady noise, brown noise above 80 Hz too, stays within 10 dB of its mean, and most of it
 # within 6 dB of its lowest values.
@@ -71,7 +73,7 @@ class Parts(NamedTuple):
         frame_power: mean power of the 20 ms that start with each block, (blocks - 3,).
         constant: whether every sample of a block is the same, in every channel, (blocks,).
         active: the active level, as power.
-        floor: the floor, as power; 0 where all is digital zero.
+        floor: the floor, as power; 0 where there is none but digital zero.
         threshold: the power that parts speech from quiet.
         speech: ranges of speech, in order.
         quiet: ranges of at least 70 ms below the threshold, in order.
@@ -106,6 +108,9 @@ def _parts(clip: Clip) -> Parts:
     if active < SILENCE_POWER:
         raise ClipError("with its channels mixed and its DC out it is silent: no speech and no pauses; replace it")
     floor = _floor_power(frame_power[~_digital_frames(constant)])
+    # Where the pauses are digital zero, a floor as loud as weak consonants is the ends of words.
+    if floor > active * 10 ** (-WEAKEST_DB / 10) and _mostly_digital(frame_power < _threshold(floor, active), constant):
+        floor = 0.0
     threshold = _threshold(floor, active)
     speech = _speech(frame_power, threshold, active)
     if len(speech) == 0:
@@ -157,9 +162,7 @@ def noise_floor_dbfs(clip: Clip) -> Decibels:
         ClipError: as `parts`, or nothing in the clip is as quiet as 15.9 dB below its active level.
     """
     found = parts(clip)
-    digital = _digital_frames(found.constant)
-    quiet = found.frame_power < found.threshold
-    if np.count_nonzero(quiet & digital) > np.count_nonzero(quiet & ~digital):
+    if found.floor == 0 or _mostly_digital(found.frame_power < found.threshold, found.constant):
         return LOWEST_FLOOR_DBFS
     if found.floor > found.active * 10 ** (-ACTIVE_MARGIN_DB / 10):
         raise ClipError(
@@ -268,6 +271,12 @@ def _active_power(frame_power: Signal) -> float:
 def _digital_frames(constant: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Return which frames hold a block of digital zero."""
     return np.asarray(np.convolve(constant, np.ones(FRAME_BLOCKS), mode="valid") > 0)
+
+
+def _mostly_digital(quiet: NDArray[np.bool_], constant: NDArray[np.bool_]) -> bool:
+    """Say whether most of the quiet frames hold digital zero."""
+    digital = _digital_frames(constant)
+    return bool(np.count_nonzero(quiet & digital) > np.count_nonzero(quiet & ~digital))
 
 
 def _floor_power(frame_power: Signal) -> float:

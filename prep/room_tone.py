@@ -111,7 +111,8 @@ def room_tone(clip: Clip, frames: int, generator: np.random.Generator) -> Tone:
     """Return more of a clip's room tone: grains of its quiet parts at random places, cross-faded at equal power.
 
     Of all grains the middle half by power is used: ends of words, clicks and dips are left out. A clip whose quiet
-    parts are digital zero, or fainter than 16-bit dither, gets white noise as faint as that, the same in every channel.
+    parts are mostly digital zero (what sounds beside it are the ends of words), or fainter than 16-bit dither, gets
+    white noise as faint as that, the same in every channel.
 
     Raises:
         ClipError: as `parts`.
@@ -133,11 +134,11 @@ def room_tone(clip: Clip, frames: int, generator: np.random.Generator) -> Tone:
 
 
 def _pieces(clip: Clip) -> list[tuple[int, int]]:
-    """Return the quiet parts in frames, [first, last), without what is digital zero."""
+    """Return the quiet parts in frames, [first, last), without what is digital zero; none where most of them is."""
     found = parts(clip)
     bounds = np.rint(found.starts_seconds * clip.rate).astype(int)
     pieces = []
-    for first, last in np.searchsorted(bounds, quiet_ranges(clip)):
+    for first, last in np.searchsorted(bounds, quiet_ranges(clip)) if found.floor > 0 else ():
         sounding = np.flatnonzero(np.diff(~found.constant[first:last], prepend=False, append=False)).reshape(-1, 2)
         pieces += [(int(bounds[first + a]), int(bounds[first + b])) for a, b in sounding]
     return pieces

@@ -15,7 +15,7 @@ class DigitalZero(Cue):
     """Share of the pauses, the head and the tail whose samples are all the same."""
 
     NAME: ClassVar[str] = "digital_zero"
-    VERSION: ClassVar[int] = 2
+    VERSION: ClassVar[int] = 3
     KIND: ClassVar[Kind] = "nuisance"
     FEATURES: ClassVar[tuple[Feature, ...]] = (
         Feature("digital_zero_percent", "%", "share of the quiet time that is constant", 0.5),

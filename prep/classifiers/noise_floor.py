@@ -32,7 +32,7 @@ class NoiseFloor(Cue):
 
     NAME: ClassVar[str] = "noise_floor"
     REFERENCES: ClassVar[tuple[Reference, ...]] = (MARTIN,)
-    VERSION: ClassVar[int] = 2
+    VERSION: ClassVar[int] = 3
     KIND: ClassVar[Kind] = "nuisance"
     FEATURES: ClassVar[tuple[Feature, ...]] = (
         # Twenty milliseconds of low noise vary by some decibels; their mean over a pause by a few tenths.

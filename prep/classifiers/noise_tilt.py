@@ -15,7 +15,7 @@ class NoiseTilt(Cue):
     """Slope of the spectrum in the pauses, the head and the tail."""
 
     NAME: ClassVar[str] = "noise_tilt"
-    VERSION: ClassVar[int] = 3
+    VERSION: ClassVar[int] = 4
     KIND: ClassVar[Kind] = "nuisance"
     FEATURES: ClassVar[tuple[Feature, ...]] = (
         # The slope of white noise in half a second varies by some tenths.

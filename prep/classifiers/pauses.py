@@ -15,7 +15,7 @@ class Pauses(Cue):
     """Rate and share of the pauses between the first and the last speech sound."""
 
     NAME: ClassVar[str] = "pauses"
-    VERSION: ClassVar[int] = 2
+    VERSION: ClassVar[int] = 3
     KIND: ClassVar[Kind] = "voice"
     FEATURES: ClassVar[tuple[Feature, ...]] = (
         # One pause more or less in ten seconds; 10 ms of pause in a second.

@@ -103,6 +103,7 @@ class Preamble(Cue):
     """A spoken announcement before the text, found by its phrases in what a recogniser hears."""
 
     NAME: ClassVar[str] = "preamble"
+    VERSION: ClassVar[int] = 2
     REFERENCES: ClassVar[tuple[Reference, ...]] = (WHISPER,)
     KIND: ClassVar[Kind] = "nuisance"
     FEATURES: ClassVar[tuple[Feature, ...]] = (

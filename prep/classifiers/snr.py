@@ -29,6 +29,7 @@ class Snr(Cue):
     """Power of the speech over the power of the noise between, both above 80 Hz."""
 
     NAME: ClassVar[str] = "snr"
+    VERSION: ClassVar[int] = 2
     KIND: ClassVar[Kind] = "nuisance"
     BATTERY: ClassVar[bool] = False
     FEATURES: ClassVar[tuple[Feature, ...]] = (

@@ -15,7 +15,7 @@ class TailSilence(Cue):
     """Time after the last speech sound."""
 
     NAME: ClassVar[str] = "tail_silence"
-    VERSION: ClassVar[int] = 2
+    VERSION: ClassVar[int] = 3
     KIND: ClassVar[Kind] = "nuisance"
     FEATURES: ClassVar[tuple[Feature, ...]] = (
         # Blocks of 5 ms, on both sides of a soft edge.

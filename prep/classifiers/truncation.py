@@ -28,6 +28,7 @@ class Truncation(Cue):
     """
 
     NAME: ClassVar[str] = "truncation"
+    VERSION: ClassVar[int] = 2
     KIND: ClassVar[Kind] = "nuisance"
     BATTERY: ClassVar[bool] = False
     FEATURES: ClassVar[tuple[Feature, ...]] = (

@@ -28,6 +28,7 @@ class Words(Cue):
     """Words that a recogniser hears other than the text has them, against the words of the text."""
 
     NAME: ClassVar[str] = "words"
+    VERSION: ClassVar[int] = 2
     REFERENCES: ClassVar[tuple[Reference, ...]] = (WHISPER,)
     KIND: ClassVar[Kind] = "nuisance"
     FEATURES: ClassVar[tuple[Feature, ...]] = (

@@ -89,6 +89,7 @@ class Denoise(Stage[FloorMeasure, FloorFit | None]):
     """
 
     NAME: ClassVar[str] = "denoise"
+    VERSION: ClassVar[int] = 2
     REFERENCES: ClassVar[tuple[Reference, ...]] = (DEEPFILTERNET, NOISEREDUCE)
     MEASURES: ClassVar[type[Value] | None] = FloorMeasure
     FITS: ClassVar[type[Value] | None] = FloorFit

@@ -88,6 +88,7 @@ class Edges(Stage[EdgesMeasure, EdgesFit | None]):
     """
 
     NAME: ClassVar[str] = "edges"
+    VERSION: ClassVar[int] = 2
     CURES: ClassVar[tuple[str, ...]] = ("head_silence", "tail_silence")
     FITS_ON: ClassVar[FitsOn] = "every clip"
     MEASURES: ClassVar[type[Value] | None] = EdgesMeasure

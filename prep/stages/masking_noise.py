@@ -71,6 +71,7 @@ class MaskingNoise(Stage[MaskingMeasure, MaskingFit]):
     """
 
     NAME: ClassVar[str] = "masking_noise"
+    VERSION: ClassVar[int] = 2
     CURES: ClassVar[tuple[str, ...]] = ("noise_floor", "digital_zero")
     FITS_ON: ClassVar[FitsOn] = "every clip"
     MEASURES: ClassVar[type[Value] | None] = MaskingMeasure

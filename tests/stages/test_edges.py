@@ -134,6 +134,19 @@ def test_digital_zero_at_the_ends_is_filled() -> None:
         assert rms_db(out.clip.samples[: RATE // 10]) == pytest.approx(-77, abs=FLOOR_TOLERANCE)
 
 
+def test_weak_ends_of_words_are_no_room_tone() -> None:
+    """Where the pauses are digital zero, the ends of words fill no head: the cue finds the lengths under dither too."""
+    weak = SPEECH * 10 ** (-17 / 20)
+    words = [(0.02, 0), (0.4, SPEECH), (0.1, weak), (0.3, 0), (0.1, weak), (0.4, SPEECH), (0.1, weak), (0.4, 0)]
+    out = treated(sound(*words))
+    assert out.notes["room_tone_from"] == "noise"
+    randoms = np.random.default_rng(1)
+    steps = out.clip.samples * 2**15 + randoms.random(out.clip.samples.shape) - randoms.random(out.clip.samples.shape)
+    dithered = out.clip.with_samples(np.rint(steps) / 2**15)
+    assert head_seconds(dithered) == pytest.approx(0.2, abs=2 * BLOCKS)
+    assert tail_seconds(dithered) == pytest.approx(0.3, abs=2 * BLOCKS)
+
+
 def test_a_clip_without_room_tone_gets_noise_as_faint_as_dither() -> None:
     """Where every pause is digital zero, heads and tails are filled at -93 dBFS, and a warning says what helps."""
     out = treated(sound((0.1, 0), (0.4, SPEECH), (0.3, 0), (0.4, SPEECH), (0.5, 0)))
