@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
@@ -38,9 +38,18 @@ class _Group(TyperGroup):
 
 
 def _tell(error: PrepError) -> None:
-    """Write an error's lines on stderr, in an encoding that stderr can hold."""
-    for line in str(error).split("\n"):
-        print(f"error: {shown(line, sys.stderr.encoding)}", file=sys.stderr)  # noqa: T201
+    """Write an error's lines on stderr, and what is worth knowing beside, in an encoding that stderr can hold."""
+    told = [f"error: {line}" for line in str(error).split("\n")] + [f"note: {notice}" for notice in error.notices]
+    for line in told:
+        print(shown(line, sys.stderr.encoding), file=sys.stderr)  # noqa: T201
+
+
+def _tell_version(asked: bool) -> None:
+    if asked:
+        from importlib.metadata import version
+
+        print(f"prep (listening-prep) {version('listening-prep')}")  # noqa: T201
+        raise typer.Exit
 
 
 app = typer.Typer(
@@ -53,6 +62,17 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     help="Prepare audio for listening studies of speech, and prove on held-out clips what was done.",
 )
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", is_eager=True, help="Print the version.", callback=_tell_version)
+    ] = False,
+) -> None:
+    """Prepare audio for listening studies of speech, and prove on held-out clips what was done."""
+
+
 for _name, _command in COMMANDS.items():
     app.command(_name)(_command)
 

@@ -28,6 +28,13 @@ def call(*words: object) -> Result:
     return CliRunner().invoke(app, [str(word) for word in words])
 
 
+def test_the_version_is_told() -> None:
+    """--version names the distribution and its version, and does nothing else."""
+    result = call("--version")
+    assert result.exit_code == 0
+    assert result.stdout.startswith("prep (listening-prep) ")
+
+
 @pytest.mark.usefixtures("inline")
 def test_run_prints_its_record(make_study: MakeStudy) -> None:
     """`run --json` prints the record on stdout and nothing else there; exit code 0."""
