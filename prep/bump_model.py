@@ -27,17 +27,19 @@ PARTIALS_HZ = (0.0, 15.0, 22.0, 30.0, 39.0, 49.0, 60.0, 72.0, 85.0, 99.0, 114.0,
 DECAYS_SECONDS = (0.008, 0.016, 0.032, 0.064)
 LONGEST_ATOM_SECONDS = 0.6
 ATTACKS_SECONDS = (0.0, 0.006)
-BURSTS_SECONDS = (0.03, 0.06, 0.1, 0.16, 0.25)
+BURSTS_SECONDS = (0.03, 0.06, 0.1, 0.16)
 ONSETS_SECONDS = (-0.03, 0.004, 0.004)  # of oscillations, from the highest point: first, last, step
-BURST_ONSETS_SECONDS = (-0.13, 0.0, 0.01)
+BURST_ONSETS_SECONDS = (-0.1, 0.0, 0.01)
 FINER_SECONDS = (0.004, 0.002, 0.001, 0.0005)
 WEIGHT_RATIO = 2.0  # of an atom to the peak of the window: more, and the fit takes the low partials of a voice
 ROUNDS = 2  # in the second, the level of speech is taken without the bump
-# What the model leaves of a bump is taken as slow noise under the bump's own envelope.
+# What the atoms leave of a bump is taken as noise below every voice, and as slow noise under the bump's own envelope.
 REST_RATIO = 0.7
 REST_HZ = 160.0
+THUMP_RATIO = 0.5  # to the peak of the window
+THUMP_HZ = 40.0  # where its power has fallen by 9 dB
 REST_SMOOTHING = 21  # samples at 1 kHz
-REPAIR_ENDS = 1e-3  # of the bump's peak
+REPAIR_ENDS = 1e-2  # of the bump's peak
 FADE_SECONDS = 0.01
 
 # The model of speech below 500 Hz: its usual spectrum, as loud as the band is that no bump reaches.
@@ -72,9 +74,10 @@ class _Seen(NamedTuple):
 class BumpModel:
     """Bumps and speech below 500 Hz, for the windows of one clip.
 
-    A Gaussian model: a bump is a weighted sum of the atoms of one family, shifted to one onset; speech is noise with
-    the usual spectrum of the clip. The family and the onset are those of the greatest evidence (Rasmussen and
-    Williams, Gaussian Processes for Machine Learning, 2006, section 2.7).
+    A Gaussian model: a bump is a weighted sum of the atoms of one family, shifted to one onset, and noise below every
+    voice, which a thump of any shape is made of; speech is noise with the usual spectrum of the clip. The family and
+    the onset are those of the greatest evidence (Rasmussen and Williams, Gaussian Processes for Machine Learning,
+    2006, section 2.7).
     """
 
     def __init__(self, centred: Signal, rate: int) -> None:
@@ -92,31 +95,32 @@ class BumpModel:
         rate = self.rate
         start = place - round(LEAD_SECONDS * rate)
         first = max(round(SEEN_SECONDS[0] * SLOW_RATE), -(start * SLOW_RATE // rate))
-        last = min(round(SEEN_SECONDS[1] * SLOW_RATE), (len(samples) - start) * SLOW_RATE // rate)
+        left = len(samples) - start
+        last = min(round(SEEN_SECONDS[1] * SLOW_RATE), -(-left * SLOW_RATE // rate))
         fit, rest = self._fitted(self._window(samples - samples.mean(axis=0), place), first, last)
         bump = _quickened(rest, WINDOW_SECONDS * rate)
         onset = round(fit.onset * rate)
         bump[onset:] += (_atoms(fit.family, rate) @ fit.weights)[: len(bump) - onset]
 
         loud = np.flatnonzero(np.abs(bump).max(axis=1) > REPAIR_ENDS * np.abs(bump).max())
-        fade = round(FADE_SECONDS * rate)
-        begin, end = max(int(loud[0]), onset - fade), min(int(loud[-1]) + 1, last * rate // SLOW_RATE)
-        if min(end, len(samples) - start) <= max(begin, -start):
+        margin = round(FADE_SECONDS * rate)
+        begin = max(int(loud[0]) - margin, -start, 0)
+        end = min(int(loud[-1]) + 1 + margin, last * rate // SLOW_RATE, left)
+        if end <= begin:
             return None
-        ramp = 0.5 + 0.5 * np.cos(np.pi * (np.arange(fade) + 0.5) / fade)
-        if begin < onset:
-            bump[begin:onset] *= ramp[::-1][fade - (onset - begin) :, np.newaxis]
-        fade = min(fade, end - begin)
-        bump[end - fade : end] *= ramp[len(ramp) - fade :, np.newaxis]
-        begin, end = max(begin, -start), min(end, len(samples) - start)
+        fade = min(margin, (end - begin) // 2)
+        ramp = (0.5 - 0.5 * np.cos(np.pi * (np.arange(fade) + 0.5) / max(fade, 1)))[:, np.newaxis]
+        if begin > -start:
+            bump[begin : begin + fade] *= ramp
+        if end < left:
+            bump[end - fade : end] *= ramp[::-1]
         return start + begin, bump[begin:end]
 
     def _window(self, samples: Signal, place: int) -> Signal:
-        """Return the window around a place, with zeros where the clip has ended."""
+        """Return the window around a place, its ends held where the clip has none: a step there would ring."""
         start = place - round(LEAD_SECONDS * self.rate)
-        window = np.zeros((WINDOW_SECONDS * self.rate, samples.shape[1]))
-        first, last = max(start, 0), min(start + len(window), len(samples))
-        window[first - start : last - start] = samples[first:last]
+        frames = np.arange(start, start + WINDOW_SECONDS * self.rate)
+        window: Signal = samples[frames.clip(0, len(samples) - 1)]
         return window
 
     def _fitted(self, window: Signal, first: int, last: int) -> tuple[_Fit, Signal]:
@@ -134,7 +138,8 @@ class BumpModel:
         from scipy.linalg import cholesky, solve_triangular
 
         peak = float(np.abs(slow).max())
-        factor = cholesky(self._speech(slow - taken, peak, first, last), lower=True)
+        covariance = self._speech(slow - taken, peak, first, last) + _thump(peak, first, last)
+        factor = cholesky(covariance, lower=True)
         seen = _Seen(factor, solve_triangular(factor, slow[first:last], lower=True), peak, first)
 
         def tried(family: int, onset: Seconds) -> _Fit:
@@ -173,8 +178,10 @@ class BumpModel:
             np.sqrt(_smoothed(np.square(taken).mean(axis=1), REST_SMOOTHING).clip(min=0))[first:last] * REST_RATIO
         )
         lags = np.arange(last - first) / SLOW_RATE
+        peak = float(np.abs(left + taken).max())
         prior = toeplitz(np.exp(-0.5 * (np.pi * REST_HZ * lags) ** 2)) * envelope[:, np.newaxis] * envelope
-        both = prior + self._speech(left, np.abs(left + taken).max(), first, last)
+        prior += _thump(peak, first, last)
+        both = prior + self._speech(left, peak, first, last)
         rest = np.zeros_like(left)
         rest[first:last] = prior @ cho_solve(cho_factor(both, lower=True), left[first:last])
         return rest
@@ -217,6 +224,17 @@ class BumpModel:
         both[1:] += both[:0:-1]
         spectrum = np.fft.rfft(both).real.clip(min=0)
         return max(float(spectrum[_beyond_bumps(len(spectrum))].sum() / max(spectrum.sum(), 1e-12)), LEAST_SHARE)
+
+
+def _thump(peak: float, first: int, last: int) -> Signal:
+    """Return the covariance of what lies below every voice in [first, last), at 1 kHz, fading with what is seen."""
+    from scipy.linalg import toeplitz
+
+    lags = np.arange(last - first) / SLOW_RATE
+    begin, end = SEEN_SECONDS
+    envelope = THUMP_RATIO * peak * np.sin(np.pi * ((np.arange(first, last) + 0.5) / SLOW_RATE - begin) / (end - begin))
+    covariance: Signal = toeplitz(np.exp(-0.5 * (np.pi * THUMP_HZ * lags) ** 2)) * envelope[:, np.newaxis] * envelope
+    return covariance
 
 
 @cache

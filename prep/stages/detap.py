@@ -51,7 +51,7 @@ LEAST_RATIO = 1e-5  # so that the decibels of a full repair stay finite
 
 PASSES = 3  # a weaker tap may hide in the first
 
-LEAST_TAKEN_DB = 6.0  # what takes less of the low band has not found a bump
+LEAST_TAKEN_DB = 3.0  # of the energy below 140 Hz; a second tap may be left for the next pass
 
 MOUTH_CLICK_DB = -30.0  # clicks of lips and tongue lie 20 to 30 dB below the peaks of speech
 LONGEST_GAP_SECONDS = 0.006  # over which a prediction holds; a longer gap gets room tone
@@ -78,13 +78,14 @@ class _Repair(NamedTuple):
 class Detap(Stage[None, None]):
     """Take out taps on the microphone or the table and clicks of handling; breaths and lip noise stay.
 
-    A bump is a burst below 140 Hz that comes near the peaks of the clip's speech and stands 6 dB over what is before
-    and after it, so that a low voice is none. A model of bumps (damped oscillations from one onset) is fitted together
-    with the usual spectrum of the clip's own speech, and what the model takes is subtracted. A click in a pause comes
-    near the peaks of speech and has fallen by 15 dB within 18 ms; autoregressive interpolation (Janssen, Veldhuis and
-    Vries, IEEE Trans. ASSP 34, 1986) bridges up to 6 ms, the clip's own room tone is put in place of more. A click in
-    speech is an isolated error of linear prediction, and is bridged. `mouth_clicks` takes out weaker clicks in pauses
-    too. All channels are repaired in the same spans, each by itself; outside of these the samples stay as they are.
+    A bump comes near the peaks of the clip's speech and stands 6 dB over what is before and after it: below 140 Hz, so
+    that a low voice is none, or below 40 Hz, where there is no voice. A model of bumps (damped oscillations from one
+    onset, and anything below the voice) is fitted together with the usual spectrum of the clip's own speech, and what
+    it takes is subtracted. A click in a pause comes near the peaks of speech and has fallen by 15 dB within 18 ms;
+    autoregressive interpolation (Janssen, Veldhuis and Vries, IEEE Trans. ASSP 34, 1986) bridges up to 6 ms, the clip's
+    own room tone is put in place of more. A click in speech is an isolated error of linear prediction, and is bridged.
+    `mouth_clicks` takes out weaker clicks in pauses too. All channels are repaired in the same spans, each by itself;
+    outside of these the samples stay as they are.
     """
 
     NAME: ClassVar[str] = "detap"
@@ -219,9 +220,11 @@ def _without_bump(samples: Signal, place: int, model: BumpModel) -> _Repair | No
     inside = slice(first - around.start, last - around.start)
     mended = samples[around].copy()
     mended[inside] -= bump
-    before, after = (float(np.abs(low_band(part, model.rate)[inside]).max()) for part in (samples[around], mended))
-    if after > before * ratio_from_db(-LEAST_TAKEN_DB):
+    lows = [low_band(part, model.rate)[inside] for part in (samples[around], mended)]
+    energy_before, energy_after = (float(np.sum(np.square(low))) for low in lows)
+    if energy_after > energy_before * 10 ** (-LEAST_TAKEN_DB / 10):
         return None
+    before, after = (float(np.abs(low).max()) for low in lows)
     samples[around] = mended
     return _Repair("bump", first, last, db_from_ratio(before / max(after, before * LEAST_RATIO)))
 

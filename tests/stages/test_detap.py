@@ -94,6 +94,21 @@ def test_a_bump_is_taken_out(hertz: float, seconds: float) -> None:
     assert repaired(result)[0]["taken_db"] > 0
 
 
+@pytest.mark.parametrize("length", [0.06, 0.15, 0.24])
+def test_a_thump_is_taken_out_wherever_it_is(length: float) -> None:
+    """Half a sine of 60 to 240 ms in a word, and one that the end of the clip cuts off, go down by 15 dB."""
+    thump = np.sin(np.pi * np.arange(round(length * RATE)) / (length * RATE))
+    for seconds in (0.85, 3.0 - length / 2):
+        dirty = planted(words(), thump, seconds)
+        assert taken_db(words(), dirty, applied(dirty).clip) >= TAKEN
+
+
+def test_a_double_tap_is_taken_out() -> None:
+    """Two bumps 0.12 s apart, nearer than what is looked at around one, go down by 15 dB."""
+    dirty = planted(planted(words(), bump(60), 0.5), bump(60), 0.62, -2)
+    assert taken_db(words(), dirty, applied(dirty).clip) >= TAKEN
+
+
 def test_a_click_in_a_pause_is_taken_out() -> None:
     """A click as high as the clip goes down by 15 dB, and the record tells it once."""
     dirty = planted(words(), click(), 0.57)
