@@ -22,22 +22,25 @@ from prep.chain import Chain
 from prep.document import did_you_mean, read_document
 from prep.errors import AudioError, ConfigError, Problem
 from prep.folder import read_folder
-from prep.models import ModelMissingError, check_models
+from prep.models import ModelMissingError, check_models, is_folder
+from prep.recogniser import check_folder
+from prep.names import exists
+from prep.prose import plural
 from prep.rows import check_rows
-from prep.scripts import Take, is_take, with_lines
+from prep.scripts import NAMED_BY_SCRIPT, Take, is_take, with_lines
 from prep.slots import slot_problems, slots_of
 from prep.spectrum import highest_tilt_band_hz
 from prep.split import Split, draw_split, read_split
 from prep.stage import Encoder, Stage
 from prep.study import Clips, LoadedStudy, load_study
-from prep.table import Reading, Row, read_table
+from prep.table import Reading, Row, not_there, read_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from prep.document import Place
     from prep.slots import Slot
-    from prep.study import Study
+    from prep.study import Compare, Heldout, Study
 
 
 @dataclass(frozen=True)
@@ -91,23 +94,23 @@ def plan_of(loaded: LoadedStudy, started_from: Path) -> Plan:
     Raises:
         ConfigError: every problem that stops a run, at once.
     """
-    reading = _read_rows(loaded)
+    reading = read_rows(loaded)
     reading = check_rows(reading, _needed_columns(loaded))
     column = loaded.study.compare.column if loaded.study.compare else "condition"
     reading, takes = with_lines(reading, column, loaded.study.slots.by)
-    if reading.rows:
+    labelled = [*reading.rows, *_takes_without_lines(takes)]
+    if labelled:
         reading = reading.plus(
             (
-                *_column_problems(loaded, reading.rows),
-                *_place_problems(loaded, reading.rows),
+                *_column_problems(loaded, labelled),
+                *_place_problems(loaded, labelled),
                 *_slot_problems(loaded, reading.rows),
-                *_take_problems(loaded, reading.rows),
+                *_take_problems(loaded, labelled),
                 *_model_problems(loaded),
             )
         )
     if reading.problems:
-        # A file that is left out is often the one that another row misses.
-        raise ConfigError((*reading.problems, *reading.notices))
+        raise ConfigError(reading.problems, reading.notices)
     rows = list(reading.rows)
     headers, clip_problems = _headers(rows)
     problems = [*_band_problems(loaded, headers), *_rate_problems(loaded)]
@@ -172,9 +175,19 @@ def _table_problems(path: Path) -> Sequence[Problem]:
         return []
 
 
-def _read_rows(loaded: LoadedStudy) -> Reading:
+def _takes_without_lines(takes: Sequence[Take]) -> list[Row]:
+    """Return the rows of takes whose scripts cannot be read: what they are labelled is known all the same."""
+    filled = dict.fromkeys(NAMED_BY_SCRIPT, "")
+    return [replace(take.row, columns=filled | take.row.columns) for take in takes if not take.lines]
+
+
+def read_rows(loaded: LoadedStudy) -> Reading:
+    """Return the rows of a study's table or folder as they stand there."""
     clips = loaded.study.clips
     place = loaded.path(clips.table or clips.folder or "")
+    if not exists(place):
+        where = loaded.document.where(("clips", "folder" if clips.table is None else "table"))
+        return Reading(loaded.folder, str(place), problems=(not_there(place, where),))
     try:
         if clips.table is not None:
             return read_table(place, clips.columns)
@@ -307,11 +320,19 @@ def _take_notices(loaded: LoadedStudy, takes: Sequence[Take]) -> Iterator[Proble
 
 
 def _model_problems(loaded: LoadedStudy) -> Iterator[Problem]:
-    """Yield each model that the study needs and that is not here."""
-    try:
-        check_models(loaded.study.models())
-    except ModelMissingError as error:
-        yield from (Problem(loaded.document.where(()), line) for line in str(error).splitlines())
+    """Yield each model that the study needs and that is not here, at the step that needs it."""
+    steps = enumerate(loaded.study.chain)
+    needed: list[tuple[Place, Sequence[str]]] = [(("chain", index, step.NAME), step.models()) for index, step in steps]
+    told: set[str] = set()
+    for place, names in [*needed, ((), loaded.study.models())]:
+        for name in sorted(set(names) - told):
+            told.add(name)
+            try:
+                check_models([name])
+                if is_folder(name):
+                    check_folder(name)
+            except ModelMissingError as error:
+                yield Problem(loaded.document.where(place), str(error))
 
 
 def _headers(rows: Sequence[Row]) -> tuple[dict[str, audio.Header], list[Problem]]:
@@ -321,7 +342,9 @@ def _headers(rows: Sequence[Row]) -> tuple[dict[str, audio.Header], list[Problem
         try:
             return audio.probe(row.path)
         except AudioError as error:
-            return Problem(row.where or row.file_name, str(error), "replace the file, or take the row out")
+            named = "" if row.where == row.file_name else f"{row.file_name}: "
+            what = named + str(error).removeprefix(f"{row.path}: ")
+            return Problem(row.where or row.file_name, what, "replace the file, or take the row out")
 
     with ThreadPoolExecutor() as pool:
         looked = list(zip(rows, pool.map(look, rows), strict=True))
@@ -435,12 +458,12 @@ def _split(loaded: LoadedStudy, rows: Sequence[Row]) -> tuple[Split | None, str,
         return None, "", []
     notices = []
     where = loaded.document.where(("heldout",))
+    by = next((name for name in (heldout.by, "passage") if _filled(compared, name)), "")
     for column in dict.fromkeys((heldout.by, compare.unit)):
         empty = [row for row in compared if not row.columns.get(column)]
         if empty:
             what = f"{len(empty)} of {len(compared)} compared clips have no {column}, as {empty[0].file_name}"
-            notices.append(Problem(where, what, f"nothing can be tested by {column} until every one has"))
-    by = next((name for name in (heldout.by, "passage") if all(row.columns.get(name) for row in compared)), "")
+            notices.append(Problem(where, what, _without(column, compare, by, compared)))
     if not by:
         return None, "", notices
     if heldout.column is not None:
@@ -453,10 +476,40 @@ def _split(loaded: LoadedStudy, rows: Sequence[Row]) -> tuple[Split | None, str,
         clips = [(row.columns[by], row.columns[compare.column]) for row in compared]
         # `draw_split` speaks of the share that the fit may learn from.
         split = draw_split(clips, share=1 - heldout.share, seed=heldout.seed, group_name=by)
-    notices += [Problem(where, warning) for warning in split.warnings]
+    todo = _other_split(heldout, compare, compared, by) if split.warnings else ""
+    notices += [Problem(where, warning, todo) for warning in split.warnings]
     learns = any(isinstance(step, Stage) and step.fits_on() == "labels" for step in loaded.study.chain)
     if learns and not all(halves["fit"] for halves in split.groups.values()):
         what = "a correction cannot be fitted on a half without one of the conditions"
         notices.append(Problem(where, what, "nothing is held out, and the audit is descriptive"))
         return None, "", notices
     return split, by, notices
+
+
+def _filled(rows: Sequence[Row], column: str) -> bool:
+    """Say whether every row has a value in a column."""
+    return all(row.columns.get(column) for row in rows)
+
+
+def _without(column: str, compare: Compare, by: str, compared: Sequence[Row]) -> str:
+    """Return what follows where compared clips have no value in the column of the unit or of the split."""
+    split = f"the split keeps {plural(by)} whole" if by else "nothing is held out"
+    tested = column != compare.unit
+    if by and tested:
+        return split
+    settings = " and ".join([*([] if tested else ["compare.unit"]), *([] if by else ["heldout.by"])])
+    known = ", as passage" if _filled(compared, "passage") else ""
+    todo = f"give every clip a {column}, or set {settings} to a column that all have{known}"
+    return f"{split}{'' if tested else ', and nothing can be tested'}: {todo}"
+
+
+def _other_split(heldout: Heldout, compare: Compare, compared: Sequence[Row], by: str) -> str:
+    """Return what gives both halves every condition: another column to split by where that does, else more clips."""
+    if heldout.column is not None:
+        return f"give each condition clips of both halves in {heldout.column}"
+    for other in ("passage", "speaker"):
+        if other != by and _filled(compared, other):
+            clips = [(row.columns[other], row.columns[compare.column]) for row in compared]
+            if not draw_split(clips, share=1 - heldout.share, seed=heldout.seed, group_name=other).warnings:
+                return f"set heldout: {{by: {other}}}"
+    return f"give each condition clips of two {plural(by)} or more"

@@ -120,6 +120,15 @@ def listed(codes: Sequence[str]) -> str:
     return ", ".join(codes) if len(codes) <= MOST_NAMED else f"{len(codes)} languages"
 
 
+def check_folder(folder: str) -> None:
+    """Load the model in a folder of the user's own, so that what is wrong with it is told before any work.
+
+    Raises:
+        ModelMissingError: it holds none that can be loaded.
+    """
+    _loaded(folder)
+
+
 def check_language(recogniser: Recogniser) -> None:
     """Refuse a language that the model does not know.
 
@@ -275,8 +284,8 @@ def _in_memory(folder: Path) -> Any:
         return WhisperModel(
             str(folder), device="cpu", compute_type="int8", cpu_threads=1, num_workers=1, local_files_only=True
         )
-    except (RuntimeError, ValueError, OSError) as error:
-        said = str(error).strip().splitlines()[0]
+    except Exception as error:  # noqa: BLE001 - its parts raise what they like at files that are no model
+        said = (str(error).strip() or type(error).__name__).splitlines()[0]
         raise ModelMissingError(
             f"{folder} holds no Whisper model that faster-whisper can load ({said}); put a CTranslate2 model there, "
             "with model.bin, config.json and tokenizer.json"

@@ -7,8 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+import soundfile
+from typer.testing import CliRunner
 
 from prep import recogniser
+from prep.__main__ import app
 from prep.audio import decode
 from prep.classifiers.preamble import Preamble
 from prep.classifiers.words import Words
@@ -237,3 +240,23 @@ def test_a_folder_without_a_model_is_named(tmp_path: Path) -> None:
     (tmp_path / "model.bin").write_bytes(b"no model")
     with pytest.raises(ModelMissingError, match=f"{tmp_path} holds no Whisper model"):
         words(bursts(2.0), Recogniser("en", str(tmp_path)))
+
+
+@pytest.mark.usefixtures("_fetched")
+@pytest.mark.parametrize("broken", ["model.bin", "config.json", "tokenizer.json"])
+def test_a_damaged_model_is_told_before_any_work(broken: str, tmp_path: Path) -> None:
+    """`prep check` loads a model of one's own, and names its folder and the step where a file of it is damaged."""
+    own = tmp_path / "larger"
+    own.mkdir()
+    for file in model_path(MODEL).iterdir():
+        (own / file.name).symlink_to(file)
+    (own / broken).unlink()
+    (own / broken).write_bytes(b"{ no model")
+    soundfile.write(tmp_path / "a.wav", bursts(2.0).samples, RATE)
+    (tmp_path / "clips.csv").write_text("file_name\na.wav\n", encoding="utf-8")
+    chain = "chain:\n  - screen: {preamble: {recogniser: larger}}\n  - encode: {codec: flac}\n"
+    (tmp_path / "study.yaml").write_text(f"study: s\nclips: {{table: clips.csv}}\n{chain}", encoding="utf-8")
+    done = CliRunner().invoke(app, ["check", str(tmp_path / "study.yaml")])
+    assert done.exit_code == 3
+    assert "study.yaml:4: chain.0.screen: " in done.stderr
+    assert f"{own} holds no Whisper model" in done.stderr
