@@ -39,6 +39,7 @@ SOUND_LIBRARIES = (
     "numpy",
     "onnxruntime",
     "faster-whisper",
+    "ctranslate2",
     "pydub",
     "pyloudnorm",
     "scipy",
@@ -193,18 +194,23 @@ def visit(task: Visit) -> list[dict[str, Any] | Failure]:
     try:
         state = _open(task)
     except ClipError as error:
-        return [Failure("read", str(error))]
+        return [_failure(error, task)]
     answers: list[dict[str, Any] | Failure] = []
     for ask in task.asks:
         try:
             answers.append(_answer(ask, state))
         except ClipError as error:
-            answers.append(Failure(error.step or "read", str(error)))
+            answers.append(_failure(error, task))
         except _RejectedError as rejected:
             answers.append(rejected.failure)
         if isinstance(answers[-1], Failure):
             break
     return answers
+
+
+def _failure(error: ClipError, task: Visit) -> Failure:
+    """Return why a clip cannot be used, without its name: whoever tells of it names it."""
+    return Failure(error.step or "read", str(error).removeprefix(f"{task.source.name}: "))
 
 
 def _open(task: Visit) -> _State:
