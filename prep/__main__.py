@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -78,8 +80,24 @@ for _name, _command in COMMANDS.items():
 
 
 def main() -> None:
-    """Run the command line."""
-    app()
+    """Run the command line; that its words cannot be written is one line on stderr, of a closed pipe none.
+
+    Raises:
+        SystemExit: always, with the exit code.
+    """
+    try:
+        try:
+            app()
+        finally:
+            sys.stdout.flush()
+    except OSError as error:
+        if error.filename is not None:
+            raise
+        with Path(os.devnull).open("wb") as nowhere:  # for what Python flushes at its end
+            os.dup2(nowhere.fileno(), sys.stdout.fileno())
+        if not isinstance(error, BrokenPipeError):
+            print(f"error: cannot write: {error.strerror or error}; make room, and run again", file=sys.stderr)  # noqa: T201
+        raise SystemExit(1) from None
 
 
 if __name__ == "__main__":

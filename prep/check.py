@@ -23,9 +23,9 @@ from prep.document import did_you_mean, read_document
 from prep.errors import AudioError, ConfigError, Problem
 from prep.folder import read_folder
 from prep.models import ModelMissingError, check_models, is_folder
-from prep.recogniser import check_folder
 from prep.names import exists
 from prep.prose import plural
+from prep.recogniser import check_folder
 from prep.rows import check_rows
 from prep.scripts import NAMED_BY_SCRIPT, Take, is_take, with_lines
 from prep.slots import slot_problems, slots_of
@@ -265,14 +265,15 @@ def _no_column(where: str, name: str, columns: Sequence[str]) -> Problem:
 
 def _place_problems(loaded: LoadedStudy, rows: Sequence[Row]) -> Iterator[Problem]:
     """Yield what would make a run write over its own sources."""
-    output = loaded.path(loaded.study.output).resolve()
-    cache = loaded.path(loaded.study.cache).resolve()
-    inside = [row for row in rows if output in row.path.resolve().parents]
+    # Not Path.resolve, which links that loop make fail.
+    output = Path(os.path.realpath(loaded.path(loaded.study.output)))
+    cache = Path(os.path.realpath(loaded.path(loaded.study.cache)))
+    inside = [row for row in rows if output in Path(os.path.realpath(row.path)).parents]
     if inside:
         what = f"{len(inside)} of the clips lie in the output folder, as {inside[0].file_name}"
         yield Problem(loaded.document.where(("output",)), what, "name a folder that holds no sources")
     for name, folder in (("output", output), ("cache", cache)):
-        nearest = next(path for path in (folder, *folder.parents) if path.exists())
+        nearest = next(path for path in (folder, *folder.parents) if exists(path))
         if not nearest.is_dir():
             yield Problem(loaded.document.where((name,)), f"{nearest} is a file", "name a folder")
         elif not os.access(nearest, os.W_OK):

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 Place = tuple[str | int, ...]
+DEEPEST = 50  # levels of nesting; no setting has more than a few
+CONFIG_SUFFIXES = (".yaml", ".yml")  # by which a study is told from a clip table
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
@@ -58,17 +60,10 @@ def read_document(path: Path) -> Document:
         reason = getattr(error, "strerror", None) or "not UTF-8 text"
         raise ConfigError([Problem(name, reason, "name a study file, in YAML")]) from None
     try:
-        _refuse_aliases(text, name)
+        _refuse_bombs(text, name)
         root = yaml.compose(text, Loader=yaml.SafeLoader)
-    except RecursionError:
-        raise ConfigError([Problem(name, "its brackets are nested too deeply", "flatten it")]) from None
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark
-        where = f"{name}:{mark.line + 1}" if mark else name
-        problem = Problem(where, f"not YAML: {error.problem}", "mend the line or the one above it")
-        raise ConfigError([problem]) from None
     except yaml.YAMLError as error:
-        raise ConfigError([Problem(name, f"not YAML: {error}", "save it as UTF-8 text")]) from None
+        raise _not_yaml(name, text, error) from None
     if not isinstance(root, yaml.MappingNode) or root.tag != "tag:yaml.org,2002:map":
         raise ConfigError([Problem(name, "holds no settings", "start from a file in configs/")])
     lines: dict[Place, int] = {}
@@ -78,20 +73,37 @@ def read_document(path: Path) -> Document:
         raise ConfigError(problems)
     try:
         values = yaml.safe_load(text)
-    except (yaml.YAMLError, ValueError, TypeError) as error:
+    except yaml.YAMLError as error:
+        raise _not_yaml(name, text, error) from None
+    except (ValueError, TypeError) as error:
         raise ConfigError([Problem(name, f"not YAML: {error}", "mend the value")]) from None
     return Document(name, values, lines)
 
 
-def _refuse_aliases(text: str, name: str) -> None:
-    """Refuse aliases: a few nested ones stand for billions of values, and no setting needs them.
+def _not_yaml(name: str, text: str, error: Exception) -> ConfigError:
+    """Return what the reader of YAML found, in one line."""
+    mark, position = getattr(error, "problem_mark", None), getattr(error, "position", None)
+    if position is not None:  # a sign that no YAML may hold
+        where, what = f"{name}:{text.count(chr(10), 0, position) + 1}", getattr(error, "reason", "")
+        return ConfigError([Problem(where, f"not YAML: {what}", "save it as UTF-8 text")])
+    what = getattr(error, "problem", None) or error
+    where = f"{name}:{mark.line + 1}" if mark else name
+    return ConfigError([Problem(where, f"not YAML: {what}", "mend the line or the one above it")])
+
+
+def _refuse_bombs(text: str, name: str) -> None:
+    """Refuse what a few bytes can make endless, before it is read, and what no setting needs: aliases and deep nesting.
 
     Raises:
-        ConfigError: there is one.
+        ConfigError: there is an alias, or something is nested too deeply.
     """
     import yaml
 
+    depth = 0
     for event in yaml.parse(text, Loader=yaml.SafeLoader):
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        if depth > DEEPEST:
+            raise ConfigError([Problem(name, "its brackets are nested too deeply", "flatten it")])
         if isinstance(event, yaml.AliasEvent):
             where = f"{name}:{event.start_mark.line + 1}" if event.start_mark else name
             raise ConfigError([Problem(where, f"*{event.anchor} stands for another part", "write the part out")])

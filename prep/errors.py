@@ -34,9 +34,10 @@ class Problem:
 
 
 class PrepError(Exception):
-    """The command cannot go on."""
+    """The command cannot go on. Its `notices` are worth knowing beside: a file left out is often the one missed."""
 
     exit_code = 1
+    notices: tuple[Problem, ...] = ()
 
 
 class ConfigError(PrepError):
@@ -44,8 +45,9 @@ class ConfigError(PrepError):
 
     exit_code = 3
 
-    def __init__(self, problems: Sequence[Problem]) -> None:
+    def __init__(self, problems: Sequence[Problem], notices: Sequence[Problem] = ()) -> None:
         self.problems = tuple(problems)
+        self.notices = tuple(notices)
         super().__init__("\n".join(str(problem) for problem in self.problems))
 
 

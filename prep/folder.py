@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from prep.errors import Problem
 from prep.names import SOUND_SUFFIXES, is_system_file
-from prep.table import Reading, Row, some_of
+from prep.table import Reading, Row, likewise
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
@@ -31,8 +31,8 @@ def read_folder(
 
     Returns:
         A row for each path that matches, sorted; `file_name` is the path below the folder, and names are
-        matched in composed Unicode form. A path that the pattern reads in two ways is a problem; a sound
-        file that does not match is a notice.
+        matched in composed Unicode form. Paths that the pattern reads in two ways are one problem, and there are
+        no rows then, for nobody knows what they say; sound files that do not match are one notice.
     """
     top, name = Path(folder).absolute(), str(folder)
     try:
@@ -40,24 +40,51 @@ def read_folder(
     except ValueError as error:
         return Reading(top, name, problems=(Problem(f"{name}: {pattern or regex!r}", str(error)),))
     problems: list[Problem] = []
-    rows, unmatched = [], []
+    rows: list[Row] = []
+    unmatched: list[str] = []
+    unclear: dict[str, str] = {}
     for path in _walk(top, problems, {os.path.realpath(place) for place in leave_out}):
         file_name = path.relative_to(top).as_posix()
         composed = unicodedata.normalize("NFC", file_name)
         match = lazy.fullmatch(composed)
         if match is None:
             if path.suffix.lower() in SOUND_SUFFIXES:
-                unmatched.append(Problem(file_name, "does not match the pattern", "it is left out"))
+                unmatched.append(file_name)
             continue
         values = match.groupdict(default="")
         other = greedy.fullmatch(composed)
         if other and other.groupdict(default="") != values:
-            what = f"the pattern reads it as {values} or {other.groupdict()}"
-            problems.append(Problem(file_name, what, "tell the parts apart, or write a regex"))
+            unclear[file_name] = f"the pattern reads it as {values} or {other.groupdict()}"
         rows.append(Row(file_name, path, {"file_name": file_name, **values}, where=file_name))
-    if not rows and not problems:
-        problems.append(Problem(name, f"no file matches {pattern or regex!r}", "see the files left out"))
-    return Reading(top, name, tuple(rows), tuple(problems), tuple(some_of(unmatched, name)))
+    if unclear:
+        first, what = next(iter(unclear.items()))
+        ready = _first_separators(pattern or "", unclear)
+        todo = (
+            f"give a regex in place of the pattern, as --regex '{ready}' (in a config, regex)"
+            if ready
+            else "write a regex"
+        )
+        problems.append(Problem(first, what + likewise(len(unclear) - 1), f"tell the parts apart, or {todo}"))
+    elif not rows and not problems:
+        todo = "write one for the files left out" if unmatched else "there is no sound file; name another folder"
+        problems.append(Problem(name, f"no file matches {pattern or regex!r}", todo))
+    notices = []
+    if unmatched:
+        what = "does not match the pattern" + likewise(len(unmatched) - 1)
+        notices.append(Problem(unmatched[0], what, "they are left out" if unmatched[1:] else "it is left out"))
+    return Reading(top, name, () if unclear else tuple(rows), tuple(problems), tuple(notices))
+
+
+def _first_separators(pattern: str, paths: Iterable[str]) -> str:
+    """Return a regex that reads a pattern in one way: each name ends at the first sign that follows it in the pattern.
+
+    Empty where two names touch, or where a path does not match it.
+    """
+    if "}{" in pattern:
+        return ""
+    regex = _translated(pattern)
+    readable = all(re.fullmatch(regex, unicodedata.normalize("NFC", path)) for path in paths)
+    return regex if readable and "'" not in regex else ""
 
 
 def _expressions(pattern: str | None, regex: str | None) -> tuple[re.Pattern[str], re.Pattern[str]]:
@@ -77,21 +104,24 @@ def _expressions(pattern: str | None, regex: str | None) -> tuple[re.Pattern[str
     return lazy, greedy
 
 
-def _translated(pattern: str, some: str) -> str:
-    """Translate a pattern; `some` is the expression that a {name} stands for."""
+def _translated(pattern: str, some: str = "") -> str:
+    """Translate a pattern; `some` is the expression that a {name} stands for, else all before the sign that follows."""
     suffix = re.search(r"(\.\w+)?$", pattern)
     end = suffix.start() if suffix else len(pattern)
     expression = ""
     seen = set()
-    for literal, name in re.findall(r"([^{}]+)|\{(\w+)\}|[{}]", unicodedata.normalize("NFC", pattern[:end])):
+    for literal, name, sign in re.findall(
+        r"([^{}]+)|\{(\w+)\}(?=([^{}]?))|[{}]", unicodedata.normalize("NFC", pattern[:end])
+    ):
+        part = some or f"[^{re.escape(sign.strip('/'))}/]+"
         if literal:
             expression += re.escape(literal)
         elif not name.isidentifier():
             raise ValueError("a brace has no partner, or a name other characters than letters, digits and _")
         elif name == "_":
-            expression += some
+            expression += part
         else:
-            expression += f"(?P={name})" if name in seen else f"(?P<{name}>{some})"
+            expression += f"(?P={name})" if name in seen else f"(?P<{name}>{part})"
             seen.add(name)
     return expression + f"(?i:{re.escape(pattern[end:])})"
 

@@ -6,16 +6,16 @@ sizes, times, lengths, equal clips. `prep.leaks` has the rules.
 
 from __future__ import annotations
 
-import csv
 import io
 from collections import defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from prep import audio
 from prep.classifiers.length_granularity import HOPS
 from prep.errors import AudioError, ClipError, ConfigError, NothingUsableError, Problem
+from prep.labels import Labels, known_from_key, known_from_table
 from prep.leaks import (
     FEWEST_FOR_ALL,
     alternates,
@@ -29,36 +29,19 @@ from prep.leaks import (
 )
 from prep.mpeg import mp3_stream
 from prep.names import SOUND_SUFFIXES, is_system_file
+from prep.prose import counted
 from prep.store import digest
-from prep.table import read_table
 from prep.tags import tag_names, without_tags
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-# Columns whose words must not be seen, beside the condition's own.
-IDENTITY = ("condition", "system", "speaker")
-GUESSABLE = ("condition", "system", "speaker", "passage")
 FEWEST_LETTERS = 5  # of a word looked for in bytes: in a megabyte of sound, five letters meet 1 in 30,000 times
 TEXT_BYTES = 1 << 20  # of a page or list beside the clips that is read
 SOURCE_RATES = (16000, 22050, 24000, 32000, 44100, 48000)  # Hz, of synthesisers and corpora
 LARGEST_SHARE = 0.5  # of another condition's clips that may share a hop for it to tell
 SHOWN = 3  # clips named in one message
 TEXT_SHOWN = 60  # characters of a tag
-
-
-class Labels(NamedTuple):
-    """What the key or the table says of one clip.
-
-    Attributes:
-        condition: what must not be seen.
-        words: what must not be read, by what it is.
-        guesses: what somebody might hash, by what it is.
-    """
-
-    condition: str
-    words: Mapping[str, str]
-    guesses: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,19 +97,20 @@ class Lint:
         return 1 if self.leaks else 0
 
 
-def lint_folder(folder: Path, table: Path | None = None, column: str = "condition") -> Lint:
+def lint_folder(folder: Path, table: Path | None = None, column: str | None = None) -> Lint:
     """Look for whatever tells the conditions of delivered clips apart without listening.
 
     Args:
         folder: of the clips, or the output folder of a run.
-        table: the clip table that names the files and their conditions; without it the run's key does.
-        column: that holds the condition.
+        table: the clip table that names the files and their conditions, or the config of a study that names the
+            table and its columns; without it the run's key does.
+        column: that holds the condition; by default the one that the config or the run compares.
 
     Raises:
         ConfigError: the conditions are not known, or there is only one.
         NothingUsableError: no clip with a condition is in the folder.
     """
-    labels, known = _from_table(table, column) if table else _from_key(folder, column)
+    labels, known, column, named_by_prep = known_from_table(table, column) if table else known_from_key(folder, column)
     folder = folder / "audio" if (folder / "key.csv").is_file() and (folder / "audio").is_dir() else folder
     paths = sorted(path for path in folder.rglob("*") if path.is_file() and not is_system_file(path.name))
     notes: list[Problem] = []
@@ -156,78 +140,8 @@ def lint_folder(folder: Path, table: Path | None = None, column: str = "conditio
         leaks += rule(seen)
     if unknown:
         notes.append(Problem(_some(unknown), f"no stimulus with a {column} in {known}", "not judged"))
-    notes += _sizes(seen, leaks) + _content_names(seen) + _lengths(seen)
+    notes += _sizes(seen, leaks) + _content_names(seen, own=named_by_prep) + _lengths(seen)
     return Lint(folder, len({clip.name for clip in seen}), counts, leaks, notes)
-
-
-# Labels -------------------------------------------------------------------------------------------
-
-
-def _from_table(table: Path, column: str) -> tuple[dict[Path, list[Labels]], str]:
-    """Return the labels of each file of a clip table, and its name.
-
-    Raises:
-        ConfigError: it cannot be read, or has no such column.
-    """
-    reading = read_table(table)
-    if reading.problems:
-        raise ConfigError(reading.problems)
-    found: dict[Path, list[Labels]] = defaultdict(list)
-    for row in reading.rows:
-        if row.role == "stimulus":
-            _add(found, row.path, row.columns, column, source="")
-    return _checked(found, column, reading.name)
-
-
-def _from_key(folder: Path, column: str) -> tuple[dict[Path, list[Labels]], str]:
-    """Return the labels of each file of a run by its key and manifest, and the name of the key.
-
-    Raises:
-        ConfigError: there is no key above the folder, or it has no such column.
-    """
-    output = next((path for path in (folder, folder.parent) if (path / "key.csv").is_file()), None)
-    if output is None:
-        todo = "name the output folder of prep run, or give the clip table by --table"
-        raise ConfigError([Problem(str(folder), "no key.csv says which clip has which condition", todo)])
-    files = {row.get("id"): row.get("file") or "" for row in _rows(output / "manifest.csv")}
-    found: dict[Path, list[Labels]] = defaultdict(list)
-    for row in _rows(output / "key.csv"):
-        if row.get("id") in files and (row.get("role") or "stimulus") == "stimulus":
-            _add(found, output / files[row["id"]], row, column, source=row["file_name"])
-    return _checked(found, column, str(output / "key.csv"))
-
-
-def _rows(path: Path) -> list[dict[str, str]]:
-    try:
-        return list(csv.DictReader(io.StringIO(path.read_text(encoding="utf-8"))))
-    except (OSError, ValueError) as error:
-        raise ConfigError([Problem(str(path), f"cannot be read: {error}", "run again, or give --table")]) from None
-
-
-def _add(found: dict[Path, list[Labels]], path: Path, columns: Mapping[str, str], column: str, source: str) -> None:
-    """Add the labels of a row, unless its condition is empty. `source` is the file that it was made from."""
-    condition = columns.get(column, "").strip()
-    if not condition:
-        return
-    words = {name: columns.get(name, "").strip() for name in dict.fromkeys((column, *IDENTITY))}
-    guesses = {name: columns.get(name, "").strip() for name in dict.fromkeys((column, *GUESSABLE))}
-    if source:
-        words["source's name"] = PurePosixPath(source).stem
-        guesses["source's path"] = source
-        guesses["source's name"] = PurePosixPath(source).stem
-    else:
-        guesses["file name"] = PurePosixPath(columns["file_name"]).name
-    found[path.resolve()].append(Labels(condition, _filled(words), _filled(guesses)))
-
-
-def _filled(texts: Mapping[str, str]) -> dict[str, str]:
-    return {what: text for what, text in texts.items() if text}
-
-
-def _checked(found: dict[Path, list[Labels]], column: str, known: str) -> tuple[dict[Path, list[Labels]], str]:
-    if not found:
-        raise ConfigError([Problem(known, f"no clip has a {column}", "name the column of the condition by --column")])
-    return found, known
 
 
 # Looking ------------------------------------------------------------------------------------------
@@ -476,11 +390,13 @@ def _bytes_per_second(clip: Seen) -> float:
     return clip.size_bytes * clip.facts.rate / max(clip.facts.frames, 1)
 
 
-def _content_names(seen: Sequence[Seen]) -> list[Problem]:
+def _content_names(seen: Sequence[Seen], *, own: bool) -> list[Problem]:
     """Note names that are hashes of the file itself: the sound is known to who owns it, not the condition."""
     count = len({clip.name for clip in seen if clip.stem.casefold() == clip.sha256})
-    what = "are the sha256 of the file: no condition shows, but who has a clip recognises it"
-    return [Problem(f"{count} names", what, "publish under other names")] if count else []
+    how = ", as prep run names what it delivers" if own else ""
+    what = f"the name is the sha256 of the file{how}: no condition shows, but who has a clip recognises it"
+    todo = "publish copies under the ids of manifest.csv" if own else "publish under other names"
+    return [Problem(counted(count, "clip"), what, todo)] if count else []
 
 
 def _lengths(seen: Sequence[Seen]) -> list[Problem]:

@@ -9,8 +9,9 @@ A clip that fails is set aside with its reason; the others go on.
 
 from __future__ import annotations
 
+import re
 import traceback
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
@@ -26,7 +27,7 @@ from prep.visit import Ask, Failure, Inspect, Look, Measure, Render, Source, Tre
 from prep.workers import WorkerDiedError, work
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from prep.chain import Chain
     from prep.cue import Cue
@@ -140,7 +141,14 @@ class Runner:
     notices: list[Problem] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        """Add the cues that are always measured to those that are audited."""
+        """Add the cues that are always measured to those that are audited.
+
+        Raises:
+            RefusedError: two rows have one name, so that they would have one id.
+        """
+        for name, count in Counter(entry.row.file_name for entry in self.entries).items():
+            if count > 1:
+                raise RefusedError(f"{name}: {count} rows have this name, and would have one id; name them apart")
         audited = self.study.cues()
         names = {cue.NAME for cue in audited}
         self.cues = (*audited, *(cue_classes()[name]() for name in ALWAYS_MEASURED if name not in names))
@@ -375,8 +383,8 @@ class Runner:
             NothingUsableError: none is left.
         """
         if not self.live():
-            lost = [entry for entry in self.entries if entry.failure]
-            reasons = "\n".join(f"  {entry.row.file_name}: {entry.failure.reason}" for entry in lost if entry.failure)
+            lost = {entry.row.file_name: entry.failure for entry in self.entries if entry.failure}
+            reasons = "\n".join(f"  {line}" for line in folded_reasons(lost))
             raise NothingUsableError(f"{title}: no clip is left to work with:\n{reasons}")
 
     def _take(
@@ -481,6 +489,21 @@ def _listed(ask_of: Callable[[Branch, Entry], Ask | None], branch: Branch, entry
 
 def _key(ask: Ask) -> str:
     return key_of(identity(ask))
+
+
+def folded_reasons(lost: Mapping[str, Failure]) -> Iterator[str]:
+    """Yield a line for each kind of reason, told of the clip that is furthest past its limit; figures make no kind.
+
+    Args:
+        lost: why each clip cannot be used, by its name.
+    """
+    kinds: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for name, failure in lost.items():
+        kinds[failure.step, re.sub(r"\d[\d.]*", "0", failure.reason)].append(name)
+    for names in kinds.values():
+        worst = max(names, key=lambda name: abs((lost[name].value or 0.0) - (lost[name].limit or 0.0)))
+        more = f" and {len(names) - 1} more" if names[1:] else ""
+        yield f"{worst}{more}: {lost[worst].reason}"
 
 
 def _unexplained(step: str, error: BaseException) -> tuple[Failure, str]:

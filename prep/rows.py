@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from prep.document import did_you_mean
 from prep.errors import Problem
-from prep.names import SOUND_SUFFIXES, exists, fold, is_system_file, is_utf8, listing_of, locate, nearest
-from prep.table import Reading, Row, some_of
+from prep.names import SOUND_SUFFIXES, exists, fold, is_system_file, is_utf8, leads_nowhere, listing_of, locate, nearest
+from prep.table import Reading, Row, likewise, some_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -82,8 +82,9 @@ def duplicates(
 
 
 def _file_problems(rows: Sequence[Row], folder: Path, listing: Listing) -> Iterator[Problem]:
-    """Find the rows that name no file."""
+    """Find the rows that name no file. Where all of a folder's are missing, the first stands for them."""
     compared = 0
+    together = _missing_together(rows)
     for row in rows:
         if not is_utf8(row.file_name):
             yield Problem(row.where, f"the name {row.file_name!r} is not UTF-8", "rename the file")
@@ -91,12 +92,40 @@ def _file_problems(rows: Sequence[Row], folder: Path, listing: Listing) -> Itera
             todo = "write the whole path, or one relative to the table"
             yield Problem(row.where, f"{row.file_name}: ~ does not stand for your home folder here", todo)
         elif not exists(row.path):
+            more = together.get(row.where, 0)
+            if more is None:
+                continue
             compared += len(listing(row.path.parent)) or 1
-            hint = _nearest_file(row, folder, listing) if compared <= _MAX_COMPARED else ""
-            yield Problem(row.where, f"{row.file_name!r} does not exist", hint or "correct the name or add the file")
+            link = leads_nowhere(row.path)
+            hint = _nearest_file(row, folder, listing) if compared <= _MAX_COMPARED and not link else ""
+            if more and not link and not hint.startswith("did you mean"):
+                hint = ": ".join(filter(None, (hint, "write paths from the table's folder, or move the table")))
+            what = f"{row.file_name!r} {'is a link to nothing' if link else 'does not exist'}{likewise(more)}"
+            yield Problem(row.where, what, hint or ("mend the link" if link else "correct the name or add the file"))
         elif not row.path.is_file():
             kind = "a folder" if row.path.is_dir() else "no regular file"
             yield Problem(row.where, f"{row.file_name!r} is {kind}", "name a sound file")
+
+
+def _missing_together(rows: Sequence[Row]) -> dict[str, int | None]:
+    """Return, by `where`, the rows of folders that hold none: for how many more the first stands, else None."""
+    place_of = cache(_last_place)
+    by_place: dict[Path, list[Row]] = defaultdict(list)
+    for row in rows:
+        by_place[place_of(row.path.parent)].append(row)
+    found: dict[str, int | None] = {}
+    for several in by_place.values():
+        if len(several) > 1 and not any(exists(row.path) for row in several):
+            found |= dict.fromkeys(row.where for row in several)
+            found[several[0].where] = len(several) - 1
+    return found
+
+
+def _last_place(folder: Path) -> Path:
+    """Return a folder, or the first folder on the way to it that is not there."""
+    while not exists(folder) and not exists(folder.parent):
+        folder = folder.parent
+    return folder
 
 
 def _nearest_file(row: Row, folder: Path, listing: Listing) -> str:
@@ -105,7 +134,7 @@ def _nearest_file(row: Row, folder: Path, listing: Listing) -> str:
         if variant and exists(locate(folder / variant, listing)):
             return f"did you mean {variant!r}?"
     if not exists(row.path.parent):
-        return f"there is no folder {Path(row.file_name).parent.as_posix()!r}"
+        return f"there is no folder {Path(os.path.relpath(_last_place(row.path.parent), folder)).as_posix()!r}"
     if re.search(r"[$%]\w", row.file_name):
         return "variables are not filled in here: write the path itself"
     return nearest(row.path.name, listing(row.path.parent).values())

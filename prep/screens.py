@@ -14,7 +14,7 @@ from prep.cue import Cue
 from prep.document import did_you_mean
 from prep.errors import ConfigError, Problem
 from prep.models import check_models
-from prep.names import SOUND_SUFFIXES, exists
+from prep.names import SOUND_SUFFIXES, exists, is_utf8
 from prep.rows import check_rows
 from prep.screening import Findings
 from prep.stages.screen import CHECKS, Screen
@@ -99,11 +99,17 @@ def screen_place(
     screen = Screen.model_validate({name: {} for name in names})
     check_models(screen.models())
     reading = check_rows(read_place(place, pattern, _any_sound(place) if pattern is None else None))
-    if reading.problems:
-        raise ConfigError(reading.problems)
     rows = list(reading.rows)
+    why = {problem.where: "; ".join(filter(None, (problem.what, problem.todo))) for problem in reading.problems}
+    # A table is mended; what lies in a folder is as it is, and the rest can be screened.
+    errors = [why.get(row.where, "") if not row.line and not _is_clip(row) else "" for row in rows]
+    lost = {row.where for row, error in zip(rows, errors, strict=True) if error}
+    problems = [problem for problem in reading.problems if problem.where not in lost]
+    if problems:
+        raise ConfigError(problems, reading.notices)
+    for notice in reading.notices:
+        progress.say(f"note: {notice}")
     found: list[Findings | None] = [None] * len(rows)
-    errors = [""] * len(rows)
     with TemporaryDirectory(prefix="prep-screen-") as scratch, threadpool_limits(1):
         store = Store(Path(scratch))
         visits = [
@@ -111,6 +117,7 @@ def screen_place(
                 index, Source(str(row.path), row.file_name), (Measure((), screen, row.columns.get("text", "")),), store
             )
             for index, row in enumerate(rows)
+            if not errors[index]
         ]
         progress.begin("screen", len(visits))
         with local_workers(min(workers or available_cores(), max(len(visits), 1))) as pool:
@@ -130,4 +137,9 @@ def _any_sound(place: Path) -> str | None:
     if not place.is_dir() or any(exists(place / f"metadata{suffix}") for suffix in TABLE_SUFFIXES):
         return None
     suffixes = "|".join(re.escape(suffix) for suffix in sorted(SOUND_SUFFIXES))
-    return f"(?P<name>.*)(?i:{suffixes})"
+    return f"(?P<name>(?s:.*))(?i:{suffixes})"
+
+
+def _is_clip(row: Row) -> bool:
+    """Say whether the file of a row can be looked at."""
+    return is_utf8(row.file_name) and exists(row.path) and row.path.is_file()

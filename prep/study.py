@@ -9,7 +9,7 @@ import itertools
 import os
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, get_args
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
@@ -25,8 +25,10 @@ from prep.stage import Stage, Step, refuse_truth_values
 from prep.stages import stage_classes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
+
+    from pydantic.fields import FieldInfo
 
     from prep.cue import Cue
 
@@ -412,10 +414,41 @@ def _problems_of(error: ValidationError, place: Place, model: type[BaseModel], d
             message = part["msg"].removeprefix("Value error, ")
             given = part.get("input")
             shown = f" (given: {given!r})" if isinstance(given, str | int | float | bool) else ""
-            yield Problem(document.where(full), message[:1].lower() + message[1:] + shown)
+            todo = _way_out(part["type"], given, at, model, document) if at else ""
+            yield Problem(document.where(full), message[:1].lower() + message[1:] + shown, todo)
 
 
-def _meant(name: str, here: Sequence[str]) -> str:
+def _way_out(kind: str, given: object, place: Place, model: type[BaseModel], document: Document) -> str:
+    """Return what was probably meant by a value of the wrong kind; empty where nothing is likely."""
+    name = str(place[-1])
+    field = _fields_at(model, place[:-1]).get(name)
+    if field is None:
+        return ""
+    if kind == "dict_type" and isinstance(given, str | list) and "list[str]" in str(field.annotation):
+        compare = document.values.get("compare")
+        column = compare.get("column", "condition") if isinstance(compare, dict) else "condition"
+        return f"write {name}: {{{column}: {_as_yaml(given)}}}"
+    if kind == "list_type" and isinstance(given, str):
+        return f"write {name}: [{given}]"
+    if kind == "int_from_float" and isinstance(given, float) and "Hz" in (field.description or ""):
+        return f"in Hz: {1000 * given:g}"
+    if kind == "literal_error" and isinstance(given, str):
+        near = did_you_mean(given, [str(choice) for choice in _choices(field.annotation)])
+        return near if near.startswith("did you mean") else ""
+    return ""
+
+
+def _as_yaml(value: str | list[Any]) -> str:
+    return value if isinstance(value, str) else f"[{', '.join(map(str, value))}]"
+
+
+def _choices(annotation: Any) -> Iterator[Any]:
+    """Yield the values of an annotation's literals."""
+    for part in get_args(annotation):
+        yield from _choices(part) if get_args(part) else [part]
+
+
+def _meant(name: str, here: Iterable[str]) -> str:
     """Return where a setting of this name belongs, if that is elsewhere, or the nearest one here."""
     elsewhere = ["the study itself"] if name in Study.model_fields else []
     elsewhere += [section for section in Study.model_fields if name in _fields_at(Study, (section,))]
@@ -423,16 +456,16 @@ def _meant(name: str, here: Sequence[str]) -> str:
     return f"it is a setting of {' or '.join(elsewhere)}" if elsewhere else did_you_mean(name, here)
 
 
-def _fields_at(model: type[BaseModel], place: Place) -> list[str]:
-    """Return the field names of the model at a place inside a model."""
+def _fields_at(model: type[BaseModel], place: Place) -> dict[str, FieldInfo]:
+    """Return the fields of the model at a place inside a model, by name."""
     for piece in place:
         field = model.model_fields.get(str(piece))
         candidates = [field.annotation, *getattr(field.annotation, "__args__", ())] if field else []
         inner = [item for item in candidates if isinstance(item, type) and issubclass(item, BaseModel)]
         if not inner:
-            return []
+            return {}
         model = inner[0]
-    return list(model.model_fields)
+    return model.model_fields
 
 
 def _clips_problems(study: Study, document: Document) -> Iterator[Problem]:

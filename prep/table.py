@@ -21,8 +21,9 @@ from prep.errors import Problem
 from prep.names import exists, is_utf8, listing_of, nearest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+OWN_COLUMNS = ("file_name", "condition", "speaker", "passage", "text", "role", "slot", "script")  # with a meaning
 MAX_NOTICES = 20  # of one kind; the rest are counted
 
 
@@ -116,20 +117,36 @@ def read_table(path: str | Path, columns: Mapping[str, str] | None = None) -> Re
             return Reading(table, str(path), problems=(problem,))
         table = found[0]
     reader = _READERS.get(table.suffix.lower())
+    if not exists(table):
+        return Reading(table.parent, table.name, problems=(not_there(path),))
     if reader is None:
         problem = Problem(table.name, "not a kind of table that is read", f"save it as {', '.join(_READERS)}")
         return Reading(table.parent, table.name, problems=(problem,))
     try:
         sheet = reader(table)
     except OSError as error:
-        hint = nearest(table.name, listing_of(table.parent).values())
-        problem = Problem(str(path), f"cannot be read: {error.strerror or error}", hint)
+        problem = Problem(str(path), f"cannot be read: {error.strerror or error}", "name a table that can be read")
         return Reading(table.parent, table.name, problems=(problem,))
     return _rows_of(sheet, table, columns or {})
 
 
+def not_there(path: str | Path, where: str = "") -> Problem:
+    """Return the problem of a table or folder that does not exist, with the nearest name beside it.
+
+    Args:
+        path: that was named.
+        where: what names it; the path itself where nothing else does.
+    """
+    full = Path(path).absolute()
+    hint = nearest(full.name, listing_of(full.parent).values()) or "correct the path"
+    what = "there is no such file or folder"
+    return Problem(where or str(path), f"{what} as {path}" if where else what, hint)
+
+
 def _rows_of(sheet: _Sheet, table: Path, columns: Mapping[str, str]) -> Reading:
     """Name the columns as we do, and make a row of each record."""
+    swapped = _swapped(sheet.header, columns)
+    columns = {name: own for name, own in columns.items() if name not in swapped.values()} | swapped
     # One header may serve two of our names: condition and system may both be `sys`.
     named = [
         (name, i)
@@ -137,10 +154,17 @@ def _rows_of(sheet: _Sheet, table: Path, columns: Mapping[str, str]) -> Reading:
         for name in [ours for ours, theirs in columns.items() if theirs == own] or [own]
     ]
     problems = [*sheet.problems, *_header_problems(sheet.header, [name for name, _ in named], table, columns)]
+    if swapped:
+        written = ", ".join(f"{name}: {own}" for name, own in swapped.items())
+        what = "columns is `our name: the table's header`, and here it is the other way round"
+        problems.append(Problem(f"{table.name}:1", what, f"write {{{written}}}"))
     rows = []
     for line, cells in sheet.records:
         values = {name: cells[i] for name, i in named}
         where = f"{table.name}:{line}"
+        if any("\0" in cell for cell in cells):
+            problems.append(Problem(where, "a cell holds a NUL character", "take it out, or save the table as UTF-8"))
+            continue
         if values.get("file_name"):
             file_name = re.sub(r"^(\./+)+", "", values["file_name"])
             rows.append(Row(file_name, table.parent / file_name, values, line, where))
@@ -149,6 +173,15 @@ def _rows_of(sheet: _Sheet, table: Path, columns: Mapping[str, str]) -> Reading:
     if not sheet.records and not problems:
         problems.append(Problem(table.name, "the table is empty", "write a row for each clip"))
     return Reading(table.parent, table.name, tuple(rows), tuple(problems))
+
+
+def _swapped(header: Sequence[str], columns: Mapping[str, str]) -> dict[str, str]:
+    """Return the entries of `columns` that only make sense the other way round, turned to the right one."""
+    return {
+        theirs: ours
+        for ours, theirs in columns.items()
+        if theirs in OWN_COLUMNS and ours in header and ours not in OWN_COLUMNS and theirs not in header
+    }
 
 
 def _header_problems(header: list[str], names: list[str], table: Path, columns: Mapping[str, str]) -> Iterator[Problem]:
@@ -165,13 +198,14 @@ def _header_problems(header: list[str], names: list[str], table: Path, columns: 
         if own not in header:
             hint = did_you_mean(own, header)
             if name == own:
-                hint += "; headers of your own go under `columns: {file_name: ...}`"
+                hint += "; headers of your own go under `clips: {columns: {file_name: ...}}` of a config"
             yield Problem(where, f"there is no column {own!r}", hint)
     for name, count in Counter(names).items():
         if count > 1:
             yield Problem(where, f"{count} columns are named {name!r}", "keep one, or rename the others")
-        if not name or name != name.strip():
-            yield Problem(where, f"a column's name is empty or begins or ends with a space: {name!r}", "mend it")
+        if not name or name != name.strip() or "\0" in name:
+            what = f"a column's name is empty, begins or ends with a space, or holds a NUL character: {name!r}"
+            yield Problem(where, what, "mend it")
 
 
 def _read_csv(path: Path) -> _Sheet:
@@ -282,6 +316,11 @@ def read_text(path: Path) -> tuple[str, list[Problem]]:
         line = data.count(b"\n", 0, error.start) + 1
         what = f"not UTF-8 text (byte 0x{data[error.start]:02x})"
         return "", [Problem(f"{path.name}:{line}", what, "save it again as UTF-8")]
+
+
+def likewise(more: int) -> str:
+    """Return how many more things are as the one that was told; nothing where there are none."""
+    return f", and {more} more likewise" if more else ""
 
 
 def some_of(notices: list[Problem], where: str) -> list[Problem]:

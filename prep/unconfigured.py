@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 from prep.document import Document, did_you_mean
 from prep.errors import ConfigError, Problem
 from prep.folder import read_folder
+from prep.names import exists
 from prep.study import LoadedStudy, study_from
-from prep.table import read_table
+from prep.table import not_there, read_table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -54,8 +55,10 @@ def read_place(path: Path, pattern: str | None = None, regex: str | None = None)
         regex: in place of a pattern.
 
     Raises:
-        ConfigError: a pattern is given and there is no folder.
+        ConfigError: nothing is there, or a pattern is given and it is no folder.
     """
+    if not exists(path):
+        raise ConfigError([not_there(path)])
     if pattern is None and regex is None:
         return read_table(path)
     if not path.is_dir():
@@ -76,7 +79,7 @@ def study_of(place: Place, scratch: Path) -> LoadedStudy:
     """
     reading = read_place(place.path, place.pattern, place.regex)
     if reading.problems:
-        raise ConfigError(reading.problems)
+        raise ConfigError(reading.problems, reading.notices)
     from_folder = place.pattern is not None or place.regex is not None
     stimuli = [row for row in reading.rows if row.role == "stimulus"]
     conditions = place.conditions or _conditions(place, stimuli)

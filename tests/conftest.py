@@ -119,7 +119,7 @@ def inline(monkeypatch: pytest.MonkeyPatch) -> None:
     def workers(_: int) -> Iterator[Workers]:
         yield Workers(InlineExecutor, 1)
 
-    for place in ("run", "takes", "cut_place"):
+    for place in ("run", "takes", "cut_place", "screens", "suggest"):
         monkeypatch.setattr(f"prep.{place}.local_workers", workers)
 
 

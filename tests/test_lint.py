@@ -14,6 +14,7 @@ import mutagen.id3
 import numpy as np
 import pytest
 import soundfile
+import yaml
 
 from prep.errors import ConfigError, NothingUsableError
 from prep.lint import Lint, lint_folder
@@ -317,3 +318,59 @@ def test_the_conditions_must_be_known(clips: Clips) -> None:
     table.write_text(table.read_text(encoding="utf-8").replace("synthetic", "human"), encoding="utf-8")
     with pytest.raises(ConfigError, match="one condition only"):
         lint_folder(folder, table)
+
+
+def test_a_config_stands_for_a_table_with_its_own_headers(clips: Clips) -> None:
+    """A study's config names the table, its columns and the condition's, so that lint needs no option for them."""
+    folder = clips(name=lambda place, condition: f"{condition}-{place}")
+    table = folder.parent / "clips.csv"
+    text = table.read_text(encoding="utf-8").replace("file_name,condition", "wav,system")
+    table.write_text(text, encoding="utf-8")
+    config = folder.parent / "study.yaml"
+    with pytest.raises(ConfigError, match=r"headers of your own go under `clips: \{columns: "):
+        lint_folder(folder, table)
+
+    settings = {
+        "study": "s",
+        "clips": {"table": "clips.csv", "columns": {"file_name": "wav"}},
+        "compare": {"column": "system", "a": "human", "b": "synthetic"},
+        "chain": ["encode"],
+    }
+    config.write_text(yaml.safe_dump(settings), encoding="utf-8")
+    done = lint_folder(folder, config)
+    assert done.conditions == {"human": 8, "synthetic": 8}
+    assert told(done, "the name holds the system")
+
+
+@pytest.mark.usefixtures("inline")
+def test_a_run_says_which_column_it_compares(make_study: MakeStudy) -> None:
+    """The output of a study that compares another column is judged by that one, and its names are said to be prep's."""
+    config = make_study(
+        compare={"column": "system", "a": "human", "b": "synthetic"}, chain=["encode"], audit={"cues": ["duration"]}
+    )
+    table = config.parent / "clips.csv"
+    table.write_text(table.read_text(encoding="utf-8").replace("condition", "system"), encoding="utf-8")
+    run_study(config, Silent())
+
+    done = lint_folder(config.parent / "out")
+    assert done.conditions == {"human": 8, "synthetic": 8}
+    assert str(done.notes[0]).startswith(
+        "16 clips: the name is the sha256 of the file, as prep run names what it delivers"
+    )
+    assert "under the ids of manifest.csv" in str(done.notes[0])
+
+
+def test_content_hashes_of_others_are_a_note(clips: Clips) -> None:
+    """In a folder that prep did not make, names that are hashes of the files are told without a word of prep."""
+    folder = clips()
+    table = folder.parent / "clips.csv"
+    for path in sorted(folder.iterdir()):
+        named = hashlib.sha256(path.read_bytes()).hexdigest()
+        table.write_text(table.read_text(encoding="utf-8").replace(path.stem, named), encoding="utf-8")
+        path.rename(path.with_stem(named))
+    (note,) = (str(note) for note in found(folder).notes if "sha256" in str(note))
+
+    assert note == (
+        "16 clips: the name is the sha256 of the file: no condition shows, but who has a clip recognises it; "
+        "publish under other names"
+    )

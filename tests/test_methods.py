@@ -147,7 +147,14 @@ ACCOUNTS: dict[str, list[tuple[Account, tuple[str, ...]]]] = {
                 None,
                 [{"limited_db": 2.0, "lowered_by_db": 0.0}, {"limited_db": 0.0, "lowered_by_db": 1.5}],
             ),
-            ("-23.4 LUFS", "median of the clips with condition b", "1 of 2 clips", "2.0 dB at most", "1.5 dB at most"),
+            (
+                "-23.4 LUFS",
+                "median of the clips with condition b",
+                "1 of 2 clips",
+                "by 2.0 dB;",
+                "1.5 dB at most",
+                "were brought to",
+            ),
         ),
         (Account({"target_dbov": -26.0, "ceiling_dbtp": -1.0}), ("active speech level of -26 dBov",)),
     ],
@@ -289,8 +296,49 @@ def test_cutting_is_told() -> None:
     take = {"cut_by": "words", "clips": 5, "lines": 6, "missing": [{"line": 2}]}
     record = golden("shared_gain") | {"takes": [take, {**take, "cut_by": "pauses", "missing": []}]}
 
-    told = "10 clips of 12 lines of script were cut from 2 long recordings, 1 recording by recognised words "
-    assert f"{told}[@radford2023whisper] and 1 recording by pauses; 1 line had no clip." in methods_md(record)
+    told = "10 clips for 12 lines of script were cut from 2 long recordings, 1 by recognised words "
+    assert f"{told}[@radford2023whisper] and 1 by pauses; 1 line had no clip." in methods_md(record)
+    record["takes"] = [{**take, "clips": 1, "lines": 1, "missing": []}]
+    assert "1 clip for 1 line of script was cut from 1 long recording by recognised words [@" in methods_md(record)
+
+
+def test_nothing_is_said_of_a_split_that_was_not_there() -> None:
+    """Where nothing is held out, no classifier is told as trained on a fit split, and its figure as flattered."""
+    record = golden("shared_gain") | {"split": None}
+    record["audit"] = record["audit"] | {"before": None, "after": None}
+    text = methods_md(record)
+
+    assert "Nothing was held out or tested" in text
+    assert "fit split" not in text
+    assert "trained on the sources of these very clips, so that their AUC is flattered" in text
+
+
+def test_targets_that_are_taken_from_one_condition_are_named() -> None:
+    """Steps whose target is the figure of one condition's clips are named where a paper says what was fitted."""
+    text = methods_md(golden("humanness"))
+
+    assert (
+        "No step was fitted to a difference between the conditions, but denoise, edges and clip loudness took their "
+        "targets from the clips with condition synthetic; differences may remain"
+    ) in text
+    assert "took" not in methods_md(golden("shared_gain"))
+
+
+def test_a_correction_without_a_test_is_still_a_correction() -> None:
+    """A step that corrects a difference is called so, whether or not its effect could be foreseen over splits."""
+    text = methods_md(golden("demo") | {"stability": {}})
+
+    assert "addresses one difference between recording chains (tilt)" in text
+    assert "No step was fitted" not in text
+
+
+def test_the_widest_number_stands_beside_its_cue() -> None:
+    """A cue of several numbers is told with the number that alone tells most, and verdict and p stay the cue's."""
+    record = golden("demo")
+    peak = record["audit"]["after"]["peak"] | {"numbers": {"true_peak_dbtp": 0.0, "crest_db": 0.6}}
+    record["audit"]["after"]["peak"] = peak
+
+    assert f"peak ({peak['auc']:.3f}, true_peak_dbtp alone 0.000)" in methods_md(record)
 
 
 def test_too_few_units_settle_nothing() -> None:

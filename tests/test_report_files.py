@@ -19,7 +19,7 @@ from prep.charts import Curve, curves
 from prep.methods import methods_md
 from prep.progress import Silent
 from prep.publish import PRIVATE, PRIVATE_FOLDER
-from prep.recorded import figure, p_figure
+from prep.recorded import alone_figure, figure, p_figure, widest_first
 from prep.report import report_md
 from prep.report_files import report_files
 from prep.run import run_study
@@ -144,10 +144,11 @@ def test_tables_hold_the_figures_of_the_record(output: Path) -> None:
     table = {row["cue"]: row for row in rows_of((output / "report" / "cues.csv").read_bytes())}
     tex = (output / "report" / "cues.tex").read_text(encoding="utf-8")
 
-    assert list(table) == list(record["audit"]["cues"])
+    assert list(table) == widest_first(record["audit"])
     for cue, row in table.items():
         for column in ("sources", "before", "after", "delivered"):
             assert row[column] == figure(record["audit"][column][cue]["auc"])
+        assert row["widest number"] == alone_figure(record["audit"]["after"][cue])
         assert row["p"] == p_figure(record["audit"]["after"][cue]["p"])
         assert row["verdict"] == record["audit"]["after"][cue]["verdict"]
         assert re.search(rf"^{cue} & {' & '.join(list(row.values())[1:4])} & ", tex, re.MULTILINE)
@@ -162,6 +163,12 @@ def test_report_and_methods_hold_the_figures_of_the_record(output: Path) -> None
         for column in ("sources", "before", "after", "delivered")
         for item in record["audit"][column].values()
         for name in ("auc", "auc_tested", "auc_matched")
+    }
+    known |= {
+        figure(auc)
+        for column in ("after", "delivered")
+        for item in record["audit"][column].values()
+        for auc in item.get("numbers", {}).values()
     }
     known |= {
         p_figure(item[name])

@@ -17,7 +17,9 @@ from prep.__main__ import app
 from prep.charts import NAME_LENGTH, Curve, Dot, Interval, Region, Strip, curves, forest, shortened, strips
 from prep.excerpts import read_excerpts
 from prep.progress import Silent
+from prep.recorded import alone_figure, widest_first
 from prep.report import report_md
+from prep.report_figures import battery
 from prep.report_page import report_html
 from prep.run import run_study
 
@@ -31,7 +33,10 @@ HOSTILE = (
     "</script><script>document.title='got'</script>"
     f"{'long' * 60}"
 )
-CUE_COLUMNS = ("sources", "before", "after", "90 % interval", "p", "p familywise", "delivered", "matched", "verdict")
+CUE_COLUMNS = (
+    *("sources", "before", "after", "90 % interval", "p", "p familywise", "delivered", "matched"),
+    *("widest number", "verdict"),
+)
 
 
 class Page(HTMLParser):
@@ -151,7 +156,7 @@ def test_a_broken_limit_and_a_cue_still_told_apart_are_said_first(record: dict[s
     top = Page(report_html(record)).text.split("What was not achieved")[2]
 
     assert top.index("The limit tilt.after.separation>0.1 is broken: it is 0.4.") < top.index("Still told apart")
-    assert "Still told apart on held-out clips by tilt (AUC 0.900, p = 0.0123)." in top
+    assert "Still told apart on held-out clips, the widest first: tilt (AUC 0.900, p = 0.0123)." in top
 
 
 def test_numbers_are_those_of_the_record_everywhere(record: dict[str, Any]) -> None:
@@ -169,7 +174,7 @@ def test_numbers_are_those_of_the_record_everywhere(record: dict[str, Any]) -> N
     table = next(rows for rows in page.tables if tuple(rows[0][1:]) == CUE_COLUMNS)
     audit = record["audit"]
 
-    assert [row[0] for row in table[1:]] == list(audit["cues"])
+    assert [row[0] for row in table[1:]] == widest_first(audit)
     for row in table[1:]:
         name, after = row[0], audit["after"][row[0]]
         told = [
@@ -179,6 +184,7 @@ def test_numbers_are_those_of_the_record_everywhere(record: dict[str, Any]) -> N
             f"{after['p_familywise']:.3g}",
             f"{audit['delivered'][name]['auc']:.3f}",
             f"{audit['delivered'][name]['auc_matched']:.3f}",
+            alone_figure(after),
             after["verdict"],
         ]
         assert row[1:] == told
@@ -195,6 +201,43 @@ def test_the_area_of_a_drawn_roc_is_the_auc_of_the_table(record: dict[str, Any],
         assert f"{when}, area {found['auc']:.3f}" in text
         assert f"{when}, area {found['auc_matched']:.3f}" in text
     assert "90 % of exchanged labels" in text
+
+
+def test_a_run_without_a_test_has_its_chart(record: dict[str, Any]) -> None:
+    """Where nothing is tested the sources and the delivered AUCs are drawn, with a caption of what is drawn alone."""
+    audit = record["audit"]
+    audit["after"]["tilt"] |= {"auc_low": 0.2, "auc_high": 0.8}
+    assert "after (with its 90 % interval)" in battery(audit, 0.15).caption
+    for item in audit["after"].values():
+        item |= {"auc_low": None, "auc_high": None}
+    assert "interval" not in battery(audit, 0.15).caption
+    audit |= {"before": None, "after": None, "after_retrained": None}
+    page = Page(report_html(record))
+    drawn = battery(audit, 0.15)
+
+    for name in audit["cues"]:
+        for column in ("sources", "delivered"):
+            assert f"{name} {column}: {audit[column][name]['auc']:.3f}; descriptive only" in page.text
+    assert drawn.caption in page.text
+    assert drawn.caption.startswith("AUC of every cue: sources and delivered; the widest on top, as in the table.")
+    assert "interval" not in drawn.caption
+    assert "Columns without a figure are left out. before and after: nothing is held out" in page.text
+    table = next(rows for rows in page.tables if rows[0][:2] == ["cue", "sources"])
+    assert "p" not in table[0]
+
+
+def test_chart_and_table_have_one_order(record: dict[str, Any]) -> None:
+    """The cue that tells most is on top of both, a cue of several numbers by the widest of them."""
+    for item in record["audit"]["after"].values():
+        item |= {"auc": 0.5, "separation": 0.0}
+    record["audit"]["after"]["spectrum"]["numbers"]["spectrum_1000hz_db"] = 0.0
+    record["audit"]["after"]["tilt"] |= {"auc": 0.9, "separation": 0.4}
+    page = Page(report_html(record))
+    table = next(rows for rows in page.tables if rows[0][:2] == ["cue", "sources"])
+
+    assert [row[0] for row in table[1:3]] == ["spectrum", "tilt"]
+    assert table[1][table[0].index("widest number")] == "spectrum_1000hz_db 0.000"
+    assert page.text.index("spectrum after: ") < page.text.index("tilt after: ")
 
 
 def test_each_clip_is_a_dot_that_says_its_id(record: dict[str, Any], eventful: Path) -> None:
@@ -256,7 +299,10 @@ def test_several_conditions_have_a_part_each_pair(make_study: MakeStudy) -> None
         html.index(f"<h3>{pair}</h3>") for pair in pairs
     )
     assert html.count("AUC of every cue before, after and delivered") == 3
-    assert sum(tuple(rows[0][1:]) == CUE_COLUMNS for rows in Page(html).tables) == 3
+    # Two speakers a side give no interval and no p, and no clips are matched: such columns are left out.
+    left = ("sources", "before", "after", "delivered", "verdict")
+    assert sum(tuple(rows[0][1:]) == left for rows in Page(html).tables) == 3
+    assert html.count("Columns without a figure are left out.") >= 3
 
 
 # --------------------------------------------------------------------------- hostile names
@@ -298,9 +344,15 @@ def test_pictures_place_what_they_are_given() -> None:
     assert strips([], "level", "none") == curves([], ("x", "y"), "none") == forest([], 0.15, "none") == ""
     line = curves([Curve("c", 0, [100.0, 1000.0, 10000.0], [0.0, 0.0, 0.0])], ("Hz", "dB"), "flat", logarithmic=True)
     assert 'points="46.0,122.0 223.0,122.0 400.0,122.0"' in line
-    rows = forest([Interval("tilt", 0.2, 0.5, 0.6, 0.4, 0.6, "not settled")], 0.15, "battery")
+    marks = {"before": 0.2, "after": 0.5, "delivered": 0.6}
+    rows = forest([Interval("tilt", marks, 0.4, 0.6, "not settled", ("tilt_low", 0.0))], 0.15, "battery")
     assert 'x1="239.2" x2="292.8"' in rows
     assert "tilt after: 0.500; not settled" in rows
+    assert "tilt, tilt_low alone: 0.000" in rows
+    assert ">widest number</text>" in rows
+    plain = forest([Interval("tilt", {"delivered": 0.6}, None, None, "descriptive only")], 0.15, "battery")
+    assert plain.count("<circle") == 0  # neither drawn nor in the legend
+    assert plain.count('class="delivered"') == 2
 
 
 def test_a_region_and_what_lies_beyond_the_span_stay_in_the_picture() -> None:

@@ -256,6 +256,36 @@ def test_nothing_usable_is_said(make_study: MakeStudy) -> None:
 
 
 @pytest.mark.usefixtures("inline")
+def test_one_reason_for_all_clips_is_one_line_with_a_way_out(make_study: MakeStudy) -> None:
+    """Where one reason loses every clip the worst is told and the others counted, and its advice saves them all."""
+    chain = [{"clip_loudness": {"target_lufs": -1}}, {"encode": {}}]
+    config = make_study(speakers=1, chain=chain, audit={"cues": ["duration"]})
+    with pytest.raises(NothingUsableError) as caught:
+        run(config)
+    first, *lines = str(caught.value).splitlines()
+    assert first.endswith("no clip is left to work with:")
+    assert len(lines) == 1
+    assert " and 3 more: at -1 LUFS its true peak passes" in lines[0]
+
+    safe = float(lines[0].split("set target_lufs to ")[1].split()[0])
+    text = config.read_text(encoding="utf-8")
+    config.write_text(text.replace("target_lufs: -1", f"target_lufs: {safe}"), encoding="utf-8")
+    assert run(config).record["counts"] == {"delivered": 4}
+
+
+@pytest.mark.usefixtures("inline")
+def test_a_reason_does_not_repeat_the_name_of_its_clip(make_study: MakeStudy) -> None:
+    """Why a file cannot be read is kept without its name, for whoever tells of it names the clip."""
+    config = make_study(speakers=1, chain=["encode"], audit={"cues": ["duration"]})
+    (config.parent / "wav" / "h0_0.wav").write_bytes(b"RIFF")
+    reasons = [clip["failure"]["reason"] for clip in run(config).record["clips"] if clip["failure"]]
+
+    assert len(reasons) == 1
+    assert reasons[0]
+    assert "h0_0" not in reasons[0]
+
+
+@pytest.mark.usefixtures("inline")
 def test_an_unsafe_target_is_refused(make_study: MakeStudy) -> None:
     """A shared gain that would pass the ceiling stops, names clip and safe target, and writes nothing."""
     config = make_study(chain=[{"shared_gain": {"target_lufs": -5}}, {"encode": {}}])

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from prep.scripts import attempt_name, folder_of, with_lines
+from prep.scripts import attempt_name, folder_of, planned_name, with_lines
 from prep.slots import slots_of
 from prep.table import read_table
 
@@ -84,12 +84,13 @@ def test_slots_that_the_config_names_are_left_alone(read: Read) -> None:
         (b"one\ntw\xf6\n", "lines.txt:2", "not UTF-8 text (byte 0xf6)", "save it again as UTF-8"),
         (b"Yes.\nno\n\nYES!\n", "lines.txt:4", "'YES!' is line 1 again", "keep one"),
         (b"one\n---\n", "lines.txt:2", "'---' has no word", "write what is read"),
+        (b"one\n\ntw\0o\n", "lines.txt:3", "'tw\\x00o' holds a NUL character", "take it out"),
     ],
 )
 def test_what_is_wrong_with_a_script_is_said(
     read: Read, script: bytes | None, where: str, what: str, todo: str
 ) -> None:
-    """A script that is missing, empty, not UTF-8, or has a line twice or without a word is a problem with its place."""
+    """What is wrong with a script is told with its place: missing, empty, not text, a line twice or without a word."""
     reading, _ = read(
         "file_name,script\na.wav,lines.txt\n",
         {"linse.txt": b"x\n"} | ({"lines.txt": script} if script is not None else {}),
@@ -118,3 +119,46 @@ def test_names_of_clips_stay_inside_their_folder() -> None:
     assert folder_of("/data/../x/take one.wav") == "data/x/take one"
     assert folder_of("../a.b.wav") == "a.b"
     assert attempt_name("a/l_03.wav", 2) == "a/l_03_2.wav"
+
+
+@pytest.mark.parametrize("name", ["a/l_3_1.wav", "./a/l_3_12.wav"])
+def test_no_clip_may_have_the_name_of_a_reading(read: Read, name: str) -> None:
+    """A row of the table that is named as any reading of a line would be is refused, whichever comes first."""
+    for rows in (f"a.wav,l.txt\n{name},\n", f"{name},\na.wav,l.txt\n"):
+        reading, _ = read(f"file_name,script\n{rows}", {"l.txt": TWO})
+        (problem,) = reading.problems
+        what = f"the clips of the take a.wav would have names of others, as {name.removeprefix('./')}"
+        assert (problem.what, problem.todo) == (what, "rename the take or the others")
+
+
+def test_a_line_may_not_be_named_as_a_reading_of_another(read: Read) -> None:
+    """Where one script's name ends as another's readings do, the takes that would share names are told of."""
+    table = "file_name,script\na.wav,l.txt\na.flac,l_1.txt\nb.wav,l_1.txt\n"
+    reading, _ = read(table, {"l.txt": b"one\n", "l_1.txt": b"one\n"})
+    assert [problem.where for problem in reading.problems] == ["clips.csv:2"]
+
+
+@pytest.mark.parametrize("name", ["a/l_3.wav", "a/l_0.wav", "a/l_x.wav", "a/l_1.flac", "a/l_.wav", "l.wav"])
+def test_other_names_are_no_readings(read: Read, name: str) -> None:
+    """A clip may have any name that no reading of the take's lines can have."""
+    reading, _ = read(f"file_name,script\na.wav,l.txt\n{name.replace('_3', '_4')},\n", {"l.txt": TWO})
+    assert not reading.problems
+    assert planned_name(attempt_name(name, 7)) == (name if name.endswith(".wav") else f"{name}.wav")
+
+
+def test_scripts_that_are_no_files_are_told_without_a_hint_at_themselves(read: Read, tmp_path: Path) -> None:
+    """A script that is a folder, and one that is a link that loops, are problems beside all others."""
+    (tmp_path / "fold.txt").mkdir()
+    (tmp_path / "round").symlink_to("round")
+    reading, _ = read("file_name,script\na.wav,fold.txt\nb.wav,round\nc.wav,none\n", {})
+    assert [str(problem) for problem in reading.problems] == [
+        "clips.csv:2: the script 'fold.txt' is no file; name a text file, a line a clip",
+        "clips.csv:3: the script 'round' does not exist; name a text file, a line a clip",
+        "clips.csv:4: the script 'none' does not exist; name a text file, a line a clip",
+    ]
+
+
+@pytest.mark.parametrize("name", [".", "/", "..", "a/.."])
+def test_a_take_without_a_name_of_its_own_has_a_folder(name: str) -> None:
+    """What no take can be called gives a folder all the same, so that every problem of the table is told."""
+    assert folder_of(name) in {"take", "a"}

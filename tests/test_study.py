@@ -107,6 +107,36 @@ def test_what_breaks_a_promise_is_refused(tmp_path: Path, text: str, said: str) 
     assert any(said in problem for problem in problems_of(tmp_path, text)), problems_of(tmp_path, text)
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (GOOD.replace("{condition: human}", "human"), "(given: 'human'); write adjust: {condition: human}"),
+        (GOOD.replace("{condition: human}", "[human, other]"), "write adjust: {condition: [human, other]}"),
+        (
+            GOOD.replace("{condition: human}", "human").replace("compare: {", "compare: {column: system, "),
+            "write adjust: {system: human}",
+        ),
+        (GOOD + "slots: {by: condition}\n", "write by: [condition]"),
+        (GOOD.replace("codec: flac", "codec: flac, rate: 44.1"), "(given: 44.1); in Hz: 44100"),
+        (GOOD.replace("codec: flac", "codec: wave"), "(given: 'wave'); did you mean wav?"),
+        (GOOD + "heldout: {release: fit}\n", "(given: 'fit'); did you mean fit split?"),
+    ],
+)
+def test_a_value_of_the_wrong_kind_is_told_with_the_one_that_was_meant(tmp_path: Path, text: str, said: str) -> None:
+    """Rows named by a bare value, a rate in kHz, and words near a known one are told with what to write."""
+    (problem,) = problems_of(tmp_path, text)
+    assert problem.endswith(said)
+
+
+@pytest.mark.parametrize(
+    "text", [GOOD.replace("codec: flac", "codec: xyz"), GOOD.replace("{table: clips.csv}", "{table: c, columns: x}")]
+)
+def test_nothing_is_guessed_where_nothing_is_near(tmp_path: Path, text: str) -> None:
+    """A word like no other, and a bare value where no rows are meant, have no suggestion."""
+    (problem,) = problems_of(tmp_path, text)
+    assert problem.endswith(")")
+
+
 def test_a_band_set_for_one_step_only_is_refused(tmp_path: Path) -> None:
     """Tilt is measured in one band before and after, so a step may not have its own."""
     text = GOOD.replace("towards: {condition: synthetic}", "towards: {condition: synthetic}, tilt_band_hz: [200, 4000]")

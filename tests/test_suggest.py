@@ -13,7 +13,8 @@ from typer.testing import CliRunner, Result
 
 from prep.__main__ import app
 from prep.check import checked
-from prep.progress import Silent
+from prep.commands.show import show_suggestion
+from prep.progress import Lines, Silent
 from prep.stages import stage_classes
 from prep.suggest import suggest_chain
 
@@ -97,19 +98,67 @@ def test_what_nothing_reaches_is_said(planted: Path, monkeypatch: pytest.MonkeyP
     result = suggest(planted, "--margin", "0.1")
 
     assert result.exit_code == 1
-    assert "nothing brings these within 0.1: tilt" in result.stdout
     assert "not enough, but the best" in result.stdout
+    last = result.stdout.splitlines()[-1]
+    assert last.startswith("# exit code 1: nothing brings tilt")
+    assert "within 0.1; the fit split has 4 human and 4 synthetic speakers" in last
 
 
 def test_the_printed_chain_is_ready_to_use(planted: Path) -> None:
-    """What is printed last is YAML that a study takes for its chain."""
+    """What is printed last is YAML that a study takes for its chain, whatever is said below it."""
     result = suggest(planted, "--margin", "0.3")
+    assert result.stdout.splitlines()[-1].startswith("# exit code 1: ")
     text = result.stdout[result.stdout.index("chain:\n") :]
     values = yaml.safe_load(planted.read_text(encoding="utf-8")) | yaml.safe_load(text)
     planted.write_text(yaml.safe_dump(values), encoding="utf-8")
 
     assert checked(planted).chain.stages
     assert "the held-out half, opened once:" in result.stdout
+
+
+@pytest.fixture
+def own_chain(make_study: MakeStudy) -> Path:
+    """A study of few clips with a screen, a filter, a correction and a level of its own."""
+    config: Path = make_study(
+        speakers=4,
+        passages=1,
+        chain=[
+            {"screen": {"clipping": {}}},
+            {"high_pass": {"cutoff_hz": 60}},
+            {"tilt_eq": {"adjust": {"condition": "human"}, "towards": {"condition": "synthetic"}}},
+            {"shared_gain": {"target_lufs": -30}},
+            {"encode": {"codec": "flac", "bit_depth": 16, "rate": 16000, "channels": 1}},
+        ],
+        audit={"cues": ["tilt", "loudness"], "draws": 199},
+    )
+    spoilt = config.parent / "wav" / "h0_0.wav"
+    samples, rate = soundfile.read(spoilt)
+    soundfile.write(spoilt, np.clip(30 * samples, -0.9, 0.9), rate, subtype="PCM_16")
+    return config
+
+
+def test_steps_that_are_no_cure_stay(
+    own_chain: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Own steps that are not tried stay, and work; of each that was replaced it is said why; progress is one line."""
+    monkeypatch.setenv("COLUMNS", "200")
+    done = suggest_chain(own_chain, Lines(), margin=0.5)
+    told = capsys.readouterr().err.splitlines()
+    show_suggestion(done, as_json=False)
+    shown = capsys.readouterr().out.splitlines()
+
+    assert done.chain[:2] == [{"screen": {"clipping": {}}}, {"high_pass": {"cutoff_hz": 60.0}}]
+    assert [next(iter(step)) for step in done.chain[2:]] == ["shared_gain", "encode"]
+    assert [clip["file_name"] for clip in done.record["clips"] if clip["failure"]] == ["wav/h0_0.wav"]
+    last = shown[shown.index("chain:") :]
+    assert any(line.startswith("# tilt_eq left out: already within the margin without it: tilt (0.") for line in last)
+    assert "# shared_gain: with the settings found here in place of the study's own" in last
+    assert {line.split()[0] for line in shown if line.split()[1:2] in (["none"], ["shared_gain"])} == {
+        "tilt",
+        "loudness",
+    }
+    assert len([line for line in told if line.startswith("search: ") and " settings, " in line]) == 1
+    assert not any(line.startswith("look") for line in told)
 
 
 def test_too_few_speakers_are_said(make_study: MakeStudy) -> None:

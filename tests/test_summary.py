@@ -17,7 +17,7 @@ def record_of(
     clip = {"stages": {step: note}, "screen": None, "failure": None, "status": "delivered", "columns": {}}
     record = {
         "chain": [step],
-        "config": {"chain": [{step: settings}]},
+        "config": {"chain": [{step: settings}], "audit": {"equivalence_auc": 0.15}},
         "clips": [clip, clip],
         "fits": {"release": {step: fit} if fit else {}, "evidence": {step: fit} if fit else {}},
         "one_sided": [],
@@ -25,10 +25,18 @@ def record_of(
         "limits": [],
         "stability": {},
         "split": None,
-        "audit": {"before": {}, "after": {"tilt": {"verdict": "cannot be told apart", "auc": 0.5}}},
+        "audit": audit_of({"tilt": {"verdict": "cannot be told apart", "auc": 0.5}}),
         "counts": {"delivered": 2},
     }
     return record | changes
+
+
+def audit_of(after: dict[str, Any] | None, **columns: Any) -> dict[str, Any]:
+    """Return as much of an audit as a sentence needs: cues with their AUC, and what their units could show."""
+    for item in (after or {}).values():
+        item.setdefault("smallest_p", 0.01)
+    cues = dict.fromkeys([*(after or {}), *(columns.get("delivered") or {})])
+    return {"before": {}, "delivered": None, "unit": "speaker", **columns, "after": after, "cues": cues}
 
 
 @pytest.mark.parametrize(
@@ -112,7 +120,7 @@ def test_each_shortfall_is_said() -> None:
         "2 clips stayed under the target of mix, to keep the ceiling.",
         "mix warns of 2 clips: see the table further down.",
     ]
-    record = record_of("encode", {"codec": "copy"}, audit={"before": None, "after": None})
+    record = record_of("encode", {"codec": "copy"}, audit=audit_of(None, sources={}))
     assert shortfall_sentences(record) == [
         "Nothing was proven on held-out clips: there is no held-out half, or no evidence of it."
     ]
@@ -120,10 +128,10 @@ def test_each_shortfall_is_said() -> None:
 
 def test_a_correction_that_did_not_help_is_said() -> None:
     """Where held-out clips are no closer to chance after the correction, both figures stand there."""
-    figures = {
-        "before": {"tilt": {"auc": 0.6, "separation": 0.1}},
-        "after": {"tilt": {"auc": 0.2, "separation": 0.3, "verdict": "cannot be told apart"}},
-    }
+    figures = audit_of(
+        {"tilt": {"auc": 0.2, "separation": 0.3, "verdict": "cannot be told apart"}},
+        before={"tilt": {"auc": 0.6, "separation": 0.1}},
+    )
     record = record_of("tilt_eq", {}, audit=figures, stability={"tilt_eq": {"cue": "tilt"}, "other": None})
 
     assert shortfall_sentences(record) == [
@@ -134,11 +142,61 @@ def test_a_correction_that_did_not_help_is_said() -> None:
 def test_the_widest_pair_of_several_conditions_is_named() -> None:
     """Among several conditions a cue that is told apart names its pair, the one with the higher values first."""
     after = {"tilt": {"verdict": "told apart", "auc": 0.95, "p": 0.004, "pair": ["a", "b"]}}
-    record = record_of("encode", {"codec": "copy"}, audit={"before": {}, "after": after})
+    record = record_of("tilt_eq", {}, audit=audit_of(after))
 
     assert shortfall_sentences(record) == [
-        "Still told apart on held-out clips by tilt (AUC 0.950, b over a, p = 0.004)."
+        "Still told apart on held-out clips, the widest first: tilt (AUC 0.950, b over a, p = 0.004)."
     ]
+
+
+def test_the_widest_cue_leads_with_the_stage_for_it() -> None:
+    """Cues stand by their distance from chance, a cue of several by its widest number, each with a stage to try."""
+    after = {
+        "hum": {"verdict": "not settled", "auc": 0.6},
+        "tail_silence": {"verdict": "not settled", "auc": 0.1},
+        "peak": {"verdict": "not settled", "auc": 0.5, "numbers": {"true_peak_dbtp": 0.0, "crest_db": 0.6}},
+    }
+
+    (told,) = shortfall_sentences(record_of("high_pass", {}, audit=audit_of(after)))
+    assert told == (
+        "Not settled, which is no pass, for 3 of 3 cues, the widest first: peak (AUC 0.500, true_peak_dbtp alone "
+        "0.000), tail_silence (AUC 0.100; edges addresses it) and hum (AUC 0.600)."
+    )
+    sentence = shortfall_sentences(record_of("edges", {}, audit=audit_of(after)))[0]
+    assert "tail_silence (AUC 0.100)" in sentence  # it is in the chain
+
+
+def test_few_units_are_said_where_nothing_is_settled() -> None:
+    """Where no p at or below 0.05 can be reached, the smallest possible p stands beside what is not settled."""
+    after = {"hum": {"verdict": "not settled", "auc": 0.6, "smallest_p": 0.125}}
+    told = shortfall_sentences(record_of("high_pass", {}, audit=audit_of(after)))[0]
+
+    assert "for 1 of 1 cue (too few speakers to settle anything: smallest possible p 0.125), the widest" in told
+
+
+def test_what_is_only_described_leads_with_the_widest_too() -> None:
+    """Where nothing is tested, the cues beyond the study's margin are named by width, as described and not tested."""
+    delivered = {"tilt": {"auc": 0.7}, "hum": {"auc": 0.52}, "head_silence": {"auc": 0.05}}
+    record = record_of("high_pass", {}, audit=audit_of(None, delivered=delivered))
+
+    assert shortfall_sentences(record)[1] == (
+        "Described and not tested, 2 of 3 cues lie more than 0.15 from chance (0.5) over the delivered clips, the "
+        "widest first: head_silence (AUC 0.050; edges addresses it) and tilt (AUC 0.700; tilt_eq addresses it)."
+    )
+
+
+def test_cutting_takes_is_the_first_step() -> None:
+    """Where clips were cut from takes, that is told before the chain, with the command that lets one hear the cuts."""
+    take = {"cut_by": "words", "clips": 5, "lines": 6, "missing": [{"line": 2}]}
+    record = record_of("high_pass", {}, takes=[take, {**take, "cut_by": "pauses", "missing": []}])
+    record["config"]["clips"] = {"table": "takes.csv"}
+    (name, told), (second, _) = step_sentences(record)
+
+    assert (name, second) == ("takes", "high_pass")
+    assert told == (
+        "cut 10 clips for 12 lines of script from 2 takes (1 by pauses and 1 by words), 1 line without a clip; to "
+        "listen to every cut: prep cut takes.csv -o FOLDER."
+    )
 
 
 def test_an_opening_is_told_with_and_without_a_reason() -> None:

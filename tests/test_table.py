@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from prep.folder import read_folder
+from prep.names import nearest
 from prep.rows import check_rows, duplicates
 from prep.table import MAX_NOTICES, Reading, Row, read_table
 
@@ -248,6 +249,48 @@ def test_missing_unlisted_and_repeated_are_each_told(tmp_path: Path) -> None:
     assert told(reading.notices) == ["unlisted.wav: is not in the table; it is left out"]
 
 
+def test_columns_the_wrong_way_round_are_told_once(tmp_path: Path) -> None:
+    """Columns given as theirs: ours are one problem with the right words, and nothing that follows from it is told."""
+    put(tmp_path, "one.wav")
+    path = table(tmp_path, "file,sys,system\none.wav,a,b\n")
+    reading = check_rows(read_table(path, {"file": "file_name", "sys": "condition"}), ["condition"])
+    assert told(reading.problems) == [
+        (
+            "clips.csv:1: columns is `our name: the table's header`, and here it is the other way round; "
+            "write {file_name: file, condition: sys}"
+        )
+    ]
+    meant = read_table(path, {"file_name": "file", "condition": "model"})
+    assert told(meant.problems) == [
+        "clips.csv:1: there is no column 'model'; known here: file, sys, system",
+    ]
+
+
+@pytest.mark.parametrize("name", ["clip.csv", "clip", "CLIPS.CSV "])
+def test_a_table_that_is_not_there_is_told_with_the_nearest_name(tmp_path: Path, name: str) -> None:
+    """A path where nothing is is told as that, whatever its suffix, with the nearest name beside it."""
+    path = table(tmp_path, "file_name\n")
+    (problem,) = told(read_table(path.with_name(name)).problems)
+    assert problem == f"{tmp_path / name}: there is no such file or folder; did you mean 'clips.csv'?"
+
+
+def test_a_table_in_the_wrong_folder_is_one_problem(tmp_path: Path) -> None:
+    """Rows of a folder that holds none of their files are one problem; a row among others that are there is its own."""
+    put(tmp_path, "here/one.wav", "here/two.wav")
+    names = [f"clips/{side}/{number}.wav" for side in "ab" for number in range(9)]
+    reading = check_rows(read_table(table(tmp_path, "\n".join(["file_name", "here/one.wav", "here/twoo.wav", *names]))))
+    assert told(reading.problems) == [
+        "clips.csv:3: 'here/twoo.wav' does not exist; did you mean 'two.wav'?",
+        (
+            "clips.csv:4: 'clips/a/0.wav' does not exist, and 17 more likewise; there is no folder 'clips': "
+            "write paths from the table's folder, or move the table"
+        ),
+    ]
+    beside = check_rows(read_table(table(tmp_path, "file_name\none.wav\ntwo.wav\n", "here/../clips.csv")))
+    assert len(beside.problems) == 1
+    assert "'one.wav' does not exist, and 1 more likewise" in told(beside.problems)[0]
+
+
 def test_many_unlisted_files_are_counted(tmp_path: Path) -> None:
     """A long list of files left out is cut, and says how many there are in all."""
     count = MAX_NOTICES + 5
@@ -281,7 +324,7 @@ def test_names_in_either_unicode_form_find_each_other(tmp_path: Path) -> None:
         ("ONE.WAV", "did you mean 'one.wav'?"),
         ("sub", "'sub' is a folder; name a sound file"),
         ("x" * 5000 + ".wav", "does not exist"),
-        ("nul\x00.wav", "does not exist"),
+        ("nul\x00.wav", "holds a NUL character"),
     ],
 )
 def test_a_path_that_is_no_file_is_told(tmp_path: Path, file_name: str, expected: str) -> None:
@@ -371,14 +414,17 @@ def test_a_pattern_names_the_columns(tmp_path: Path) -> None:
 
 
 def test_every_sound_file_is_accounted_for(tmp_path: Path) -> None:
-    """Of ten odd names in a folder, all ten are rows: no meaning is read into names."""
+    """Of ten odd names in a folder, all ten are rows; those that a pattern does not match are one notice."""
     names = ["-dash", "01", "100%", "a.b.c", "dev-1", "test_1", "train_1", "validation", "x#1"]
     put(tmp_path, *(f"{name}.wav" for name in names), "UPPER.WAV", ".hidden.wav", "._01.wav", "Thumbs.db", ".git/x.wav")
     everything = read_folder(tmp_path, "{name}.wav")
     assert len(everything.rows) == 10
     some = read_folder(tmp_path, "{name}_1.wav")
-    assert len(some.rows) + len(some.notices) == 10
-    assert "01.wav: does not match the pattern; it is left out" in told(some.notices)
+    assert len(some.rows) == 2
+    assert told(some.notices) == ["-dash.wav: does not match the pattern, and 7 more likewise; they are left out"]
+    assert told(read_folder(tmp_path, regex="(?P<name>[^U].*)").notices) == [
+        "UPPER.WAV: does not match the pattern; it is left out"
+    ]
 
 
 def test_a_repeated_name_must_match_equal_text(tmp_path: Path) -> None:
@@ -394,6 +440,33 @@ def test_a_pattern_that_reads_a_path_in_two_ways_is_a_problem(tmp_path: Path) ->
     assert [problem.where for problem in reading.problems] == ["anna_b_1.wav"]
     assert "'anna', 'passage': 'b_1'" in str(reading.problems[0])
     assert "'anna_b', 'passage': '1'" in str(reading.problems[0])
+
+
+def test_names_that_read_in_two_ways_are_one_problem_with_a_regex_that_reads_them(tmp_path: Path) -> None:
+    """Twenty names cut in two ways are one problem and no rows, and the regex that it offers reads all of them."""
+    names = [
+        f"{side}/207_131203_{number:06d}_0.{end}"
+        for side in ("human", "tts")
+        for number, end in zip(range(10), ["wav", "WAV"] * 5, strict=True)
+    ]
+    reading = read_names(tmp_path, *names, pattern="{condition}/{speaker}_{passage}.wav")
+    (problem,) = told(reading.problems)
+    assert ", and 19 more likewise" in problem
+    assert not reading.rows
+    read = read_folder(tmp_path, regex=problem.split("'")[-2])
+    assert not read.problems
+    assert {(row.columns["condition"], row.columns["speaker"]) for row in read.rows} == {
+        ("human", "207"),
+        ("tts", "207"),
+    }
+    assert len(read.rows) == 20
+
+
+@pytest.mark.parametrize("pattern", ["{speaker}{passage}.wav", "{speaker}__{passage}.wav"])
+def test_no_regex_is_offered_that_does_not_read_the_names(tmp_path: Path, pattern: str) -> None:
+    """Where names touch, or hold the sign that parts them, a regex is asked for and none is offered."""
+    reading = read_names(tmp_path, "a_b__c__d.wav", pattern=pattern)
+    assert told(reading.problems)[0].endswith("tell the parts apart, or write a regex")
 
 
 def test_a_regex_matches_the_whole_path(tmp_path: Path) -> None:
@@ -457,3 +530,36 @@ def test_a_name_in_another_encoding_is_told(tmp_path: Path) -> None:
     except (OSError, UnicodeError):
         pytest.skip("this file system takes UTF-8 names only")
     assert "is not UTF-8" in told(check_rows(read_folder(tmp_path, "{name}.wav")).problems)[0]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "expected"),
+    [
+        ("clips.csv", "file_name,text\na.wav,x\nb.wav,p\0q\n", "clips.csv:3: a cell holds a NUL character"),
+        ("clips.csv", "file_name,te\0xt\na.wav,x\n", "clips.csv:1: a column's name is empty, begins or ends"),
+        ("clips.jsonl", '{"file_name": "a\\u0000.wav"}\n', "clips.jsonl:1: a cell holds a NUL character; take it out"),
+    ],
+)
+def test_a_nul_character_is_told_by_its_line(tmp_path: Path, name: str, text: str, expected: str) -> None:
+    """No cell, name or header can hold a NUL character: it is a problem with its line, and no record can have it."""
+    reading = read_table(table(tmp_path, text, name))
+    (problem,) = told(reading.problems)
+    assert problem.startswith(expected)
+    assert not any("\0" in cell for row in reading.rows for cell in row.columns.values())
+
+
+def test_a_link_to_nothing_is_called_that(tmp_path: Path) -> None:
+    """A link whose end is not there is named as such, and no other file is taken to be meant."""
+    put(tmp_path, "clip1.wav")
+    try:
+        (tmp_path / "clip2.wav").symlink_to("gone.wav")
+    except OSError:
+        pytest.skip("this system makes no symbolic links")
+    reading = check_rows(read_table(table(tmp_path, "file_name\nclip1.wav\nclip2.wav\n")))
+    assert told(reading.problems) == ["clips.csv:3: 'clip2.wav' is a link to nothing; mend the link"]
+
+
+def test_a_file_is_no_hint_at_itself() -> None:
+    """What is there, and is not what is wanted, is never named as what was meant; another of nearly its name is."""
+    assert not nearest("fold.txt", ["fold.txt"])
+    assert nearest("fold.txt", ["fold.txt", "Fold1.txt"]) == "did you mean 'Fold1.txt'?"

@@ -142,3 +142,14 @@ def test_a_row_of_markdown_keeps_its_columns() -> None:
 
     assert {line.count("|") for line in lines} == {4}
     assert hostile_table().markdown(2).endswith(f"and {len(HOSTILE) - 2} more; run.json has all.")
+
+
+def test_a_column_without_a_figure_is_left_out_by_name() -> None:
+    """Columns with a dash in every row go, and are named; a table without such stays as it is, as does an empty one."""
+    table = Table("t", "", ("cue", "p", "auc"), [("a", "-", "0.5"), ("b", "-", "-")])
+    shown, left_out = table.without_empty()
+
+    assert (list(shown.head), shown.rows, left_out) == (["cue", "auc"], [["a", "0.5"], ["b", "-"]], ["p"])
+    assert shown.without_empty() == (shown, [])
+    empty = Table("t", "", ("cue",), [])
+    assert empty.without_empty() == (empty, [])

@@ -344,3 +344,20 @@ def test_a_recogniser_of_ones_own_must_be_there(study: Path) -> None:
     told = call("check", study)
     assert told.exit_code == 3
     assert f"{study.parent / 'larger'} holds no model" in told.stderr
+
+
+def test_two_clips_never_have_one_id(study: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A clip named as a reading is refused by check; were it not, a run would stop before it gave one id twice."""
+    folder = study.parent
+    (folder / "x").mkdir()
+    shutil.copy(folder / "x1.wav", folder / "x" / "lines_1_1.wav")
+    with (folder / "clips.csv").open("a", encoding="utf-8") as file:
+        file.write("x/lines_1_1.wav,,synthetic,z,p\n")
+    checked = call("check", study)
+    assert checked.exit_code == 3
+    assert "the clips of the take x.wav would have names of others, as x/lines_1_1.wav" in checked.stderr
+    monkeypatch.setattr("prep.scripts._clashes", lambda *_: ())
+    ran = call("run", study)
+    assert ran.exit_code == 3
+    assert "x/lines_1_1.wav: 2 rows have this name, and would have one id; name them apart" in ran.stderr
+    assert not (folder / "out" / "run.json").exists()

@@ -29,10 +29,10 @@ def output(eventful: Path, tmp_path: Path) -> Path:
 def test_an_opening_is_logged_and_the_records_stay(output: Path) -> None:
     """Each opening adds a line of time, user, record, hash and reason to a private file; nothing else changes."""
     before = {path: path.read_bytes() for path in output.rglob("*") if path.is_file()}
-    first, second = unblind(output, "answers are in"), unblind(output / "runs" / "0001")
+    first, second = unblind(output, "answers are in"), unblind(output / "runs" / "0001", "again")
 
     assert read_unblinded(output) == [first, second]
-    assert (first["record"], first["reason"], second["reason"]) == ("0001", "answers are in", "")
+    assert (first["record"], first["reason"], second["reason"]) == ("0001", "answers are in", "again")
     assert first["run_sha256"] == second["run_sha256"]
     assert (output / LOG).stat().st_mode & 0o077 == 0
     after = {path: path.read_bytes() for path in output.rglob("*") if path.is_file() and path.name != LOG}
@@ -62,7 +62,7 @@ def test_later_records_cite_it(make_study: MakeStudy) -> None:
     """A run after an opening holds it in its record and on its page, and is a new record, once."""
     config = make_study(speakers=2, passages=1, chain=[{"encode": {}}], audit={"cues": ["loudness"]})
     assert run_study(config, Silent()).record["unblinded"] == []
-    entry = unblind(config.parent / "out")
+    entry = unblind(config.parent / "out", "answers are in")
     done = run_study(config, Silent())
 
     assert done.record["unblinded"] == [entry]
@@ -77,20 +77,20 @@ def test_later_records_cite_it(make_study: MakeStudy) -> None:
 )
 def test_a_damaged_log_is_not_passed_over(output: Path, line: str) -> None:
     """A line that unblind never wrote is named with its number, and nothing is added behind it."""
-    unblind(output)
+    unblind(output, "first")
     with (output / LOG).open("ab") as file:
         file.write(line.encode("utf-8", "surrogateescape") + b"\n")
     held = (output / LOG).read_bytes()
 
     with pytest.raises(ConfigError, match=r"unblinded\.jsonl(:2)?: "):
-        unblind(output)
+        unblind(output, "second")
     assert (output / LOG).read_bytes() == held
 
 
 def test_only_a_run_can_be_opened(tmp_path: Path, output: Path) -> None:
     """Where there is no run nothing is logged; a folder of runs/ leads to its output folder."""
     with pytest.raises(ConfigError, match="holds no run"):
-        unblind(tmp_path / "elsewhere")
+        unblind(tmp_path / "elsewhere", "why")
     assert not (tmp_path / "elsewhere").exists()
     assert output_of(output / "runs" / "0001") == output_of(output / "run.json") == output_of(output) == output
 
@@ -101,6 +101,47 @@ def test_the_record_that_was_opened_is_named(output: Path, monkeypatch: pytest.M
     monkeypatch.chdir(output / "runs" / "0001")
     places = [output, output / "runs" / "0001", output / "runs" / "0001" / "run.json", Path("run.json"), Path()]
 
-    assert [unblind(place)["record"] for place in places[:3]] == ["0002", "0001", "0001"]
-    assert unblind(places[3])["run_sha256"] == unblind(places[4])["run_sha256"]
+    assert [unblind(place, "why")["record"] for place in places[:3]] == ["0002", "0001", "0001"]
+    assert unblind(places[3], "why")["run_sha256"] == unblind(places[4], "why")["run_sha256"]
     assert len(read_unblinded(output)) == len(places)
+
+
+def test_an_opening_needs_a_reason(output: Path) -> None:
+    """Without a reason, or with an empty one, nothing is logged: the log keeps for good what it is given."""
+    without = CliRunner().invoke(app, ["unblind", str(output)])
+    blank = CliRunner().invoke(app, ["unblind", str(output), "--reason", "  "])
+
+    assert (without.exit_code, blank.exit_code) == (2, 3)
+    assert "--reason" in blank.output
+    assert not (output / LOG).exists()
+
+
+def test_the_report_that_does_not_say_it_yet_is_named(output: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After an opening the report is named with the command that makes it again, after which verify finds all right."""
+    monkeypatch.chdir(output.parent)
+    runner = CliRunner()
+    told = runner.invoke(app, ["unblind", "out", "--reason", "answers are in"]).stdout.splitlines()[-1]
+
+    assert told == "out/report.html does not say so yet: prep report out makes it again"
+    assert runner.invoke(app, ["report", "out"]).exit_code == 0
+    assert "Unblinded on" in (output / "report.html").read_text(encoding="utf-8")
+    assert not verify_output(output).problems
+    (output / "report.html").write_bytes(b"another page")
+    assert [problem.what for problem in verify_output(output).problems] == ["differs from runs/0001"]
+
+
+def test_a_page_is_written_beside_what_it_is_about(output: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without --page a report lies in its output folder, that of a numbered record under its number; none here."""
+    (output.parent / "here").mkdir()
+    monkeypatch.chdir(output.parent / "here")
+    record = {path: path.read_bytes() for path in (output / "runs").rglob("*") if path.is_file()}
+    for words in (["../out"], ["../out", "--blind"], ["../out/runs/0001"], ["../out/runs/0001/run.json", "--blind"]):
+        assert CliRunner().invoke(app, ["report", *words]).exit_code == 0
+
+    assert not list(Path().iterdir())
+    assert {path.name for path in output.glob("*.html")} == {
+        *("report.html", "blind.html", "report-0001.html", "blind-0001.html")
+    }
+    assert (output / "report-0001.html").stat().st_mode & 0o077 == 0
+    assert {path: path.read_bytes() for path in record} == record
+    assert not verify_output(output).problems

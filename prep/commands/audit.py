@@ -7,8 +7,6 @@ import typer
 
 from prep.commands.options import FailIf, Json, WorkerCount
 
-CONFIG_SUFFIXES = (".yaml", ".yml")
-
 What = Annotated[
     Path,
     typer.Argument(
@@ -21,7 +19,12 @@ Pattern = Annotated[
     typer.Option(help='How a folder names its clips, as "{condition}/{speaker}_{passage}.wav".', show_default=False),
 ]
 Regex = Annotated[
-    str | None, typer.Option(help="A regular expression with named groups, in place of a pattern.", show_default=False)
+    str | None,
+    typer.Option(
+        help="A regular expression with named groups, in place of a pattern, as "
+        r'"(?P<condition>[^/]+)/(?P<speaker>[^_/]+)_(?P<passage>[^/]+)\.wav".',
+        show_default=False,
+    ),
 ]
 Column = Annotated[str, typer.Option(help="Column that holds the condition.")]
 Conditions = Annotated[
@@ -57,6 +60,7 @@ def audit(  # noqa: PLR0917 - a command takes its options by name
     Example: prep audit clips/ --pattern "{condition}/{speaker}_{passage}.wav"
     """
     from prep.commands.show import show_audit
+    from prep.document import CONFIG_SUFFIXES
     from prep.progress import progress_for_terminal
     from prep.run import audit_place, audit_run, audit_study
     from prep.unconfigured import Place

@@ -14,9 +14,20 @@ def lint(
     ],
     table: Annotated[
         Path | None,
-        typer.Option("--table", help="Table of the clips; without it, the run's key.csv.", show_default=False),
+        typer.Option(
+            "--table",
+            help="Table of the clips, or a study's config that names it; without it, the run's key.csv.",
+            show_default=False,
+        ),
     ] = None,
-    column: Annotated[str, typer.Option("--column", help="Column that holds the condition.")] = "condition",
+    column: Annotated[
+        str | None,
+        typer.Option(
+            "--column",
+            help="Column that holds the condition; by default the one that the config or the run compares.",
+            show_default=False,
+        ),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Name all that tells the conditions apart without listening: names, order, tags, format, times, lengths.

@@ -41,12 +41,13 @@ def screen(  # noqa: PLR0917 - a command takes its options by name
     from prep.progress import progress_for_terminal
     from prep.screens import screen_place
 
+    if page is not None:
+        from prep.review import check_page, write_page
+
+        check_page(page)
     names = [part.strip() for part in (check or "").split(",") if part.strip()]
     done = screen_place(place, progress_for_terminal(), pattern=pattern, checks=names, workers=workers)
     if page is not None:
-        from prep.review import review_page
-        from prep.store import write_whole
-
-        write_whole(page, review_page(done, page).encode())
+        write_page(done, page)
     show_screened(done, page, as_json=json)
     raise typer.Exit(done.exit_code)

@@ -8,14 +8,16 @@ import sys
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from prep.comparison import NOT_THERE
 from prep.names import shown
+from prep.prose import counted, joined
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from prep.check import Plan
-    from prep.comparison import Comparison
+    from prep.comparison import Change, Comparison
     from prep.cut_place import Cut
     from prep.lint import Lint
     from prep.measure import Measures
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
     from prep.verify import Verification
 
 PLAIN_WIDTH = 160
+MOST_NAMES = 3  # of clips in one line
+MOST_VALUES = 8  # of a list
 
 
 def show_json(value: Any) -> None:
@@ -59,7 +63,10 @@ def show_audit(done: Done, *, as_json: bool) -> None:
 
 
 def show_suggestion(done: Suggestion, *, as_json: bool) -> None:
-    """Print what was tried and what it cost, the chain as YAML, and what the held-out half says of it."""
+    """Print what was tried and what it cost, what the held-out half says, and the chain as YAML with a conclusion.
+
+    What follows the chain are comments, so that all from `chain:` on can go into a config as it is.
+    """
     import yaml
 
     if as_json:
@@ -67,51 +74,72 @@ def show_suggestion(done: Suggestion, *, as_json: bool) -> None:
         names = ("study", "split", "fits", "audit")
         found = {name: done.record[name] for name in names}
         about = {"margin": done.margin, "unreached": done.unreached, "too_small": done.too_small}
+        about |= {"left_out": done.left_out, "conclusion": done.conclusion}
         show_json({**about, "chain": done.chain, "tried": tried, **found})
         return
     rows = [
         (
-            f"{item.rung.step} {_parameters(item.rung.parameters)}" if item.rung else "as it is so far",
-            ", ".join(f"{cue} {_number(apart)}" for cue, apart in item.separation.items()),
+            ", ".join(item.separation),
+            f"{item.rung.step} {_parameters(item.rung.parameters, '')}".strip() if item.rung else "none",
+            ", ".join(_number(apart) for apart in item.separation.values()),
             _number(item.spectral_change_db),
-            item.why or ("" if item.rung else "start"),
+            item.why or ("" if item.rung else "before any setting for these cues"),
         )
         for item in done.tried
     ]
     _print(f"separation on unseen speakers of the fit split, by folds; wanted: at most {done.margin:g}")
-    _table(("setting", "separation", "spectral change (dB)", ""), rows)
-    if done.unreached:
-        _print(f"nothing brings these within {done.margin:g}: {', '.join(done.unreached)}")
-    if done.too_small:
-        _print(done.too_small)
+    _table(("cues", "setting", "separation", "spectral change (dB)", ""), rows)
     _print("the held-out half, opened once:")
     _show_cues(done.record)
     for line in yaml.safe_dump({"chain": done.chain}, sort_keys=False, allow_unicode=True).splitlines():
         _print(line)
+    for line in (*done.left_out, done.conclusion):
+        _print(f"# {line}")
 
 
 def show_comparison(done: Comparison, *, as_json: bool) -> None:
     """Print what changed between two runs, conclusions first."""
     if as_json:
-        parts = {name: [change._asdict() for change in changes] for name, changes in vars(done).items()}
-        show_json(parts)
+        parts = {name: [change._asdict() for change in changes] for name, changes in done.parts.items()}
+        show_json({"studies": done.studies, "delivered": done.delivered, **parts})
         return
+    for line in _comparison_lines(done):
+        _print(line)
+
+
+def _comparison_lines(done: Comparison) -> Iterator[str]:
+    """Yield what changed, conclusions first; of clips and figures a line for what belongs together."""
+    one_study = done.studies[0] == done.studies[1]
+    if not one_study:
+        yield f"these are records of different studies ({', '.join(done.studies)}): only what both have is compared"
     for change in done.conclusions:
-        _print(f"a conclusion changed: {change.what} was {change.first}, is {change.second}")
-    rows = [
-        (part, change.what, _leaf(change.first), _leaf(change.second))
-        for part, changes in vars(done).items()
-        for change in changes
-        if part != "conclusions"
-    ]
-    if rows:
-        _table(("part", "what", "first", "second"), rows)
-    if not rows and not done.conclusions:
-        _print("the two runs are the same")
+        yield f"a conclusion changed: {change.what} was {_leaf(change.first)}, is {_leaf(change.second)}"
+    for part in ("config", "versions", "fits"):
+        yield from (f"{part}: {change.what}: {_from_to(change)}" for change in done.parts[part])
+    for (first, second), names in done.clips_by_change.items():
+        more = [f"{len(names) - MOST_NAMES} more"] if len(names) > MOST_NAMES else []
+        yield (
+            f"clips: {len(names)} of {counted(done.delivered, 'clip')} differ in bytes"
+            if first == second
+            else f"clips: {len(names)} {first} -> {second}: {joined([*names[:MOST_NAMES], *more])}"
+        )
+    for cue, changes in done.figures_by_cue.items():
+        yield f"figures: {cue}: {', '.join(f'{change.what} {_from_to(change)}' for change in changes)}"
+    if not any(done.parts.values()):
+        yield "the two runs are the same" if one_study else "what both have is the same"
+    elif not done.conclusions:
+        yield "no conclusion changed"
+
+
+def _from_to(change: Change) -> str:
+    return f"{_leaf(change.first)} -> {_leaf(change.second)}"
 
 
 def _leaf(value: Any) -> str:
-    return _number(value) if isinstance(value, float) else _plain(value)
+    """Return a value of a record; None is what is not there. Of a long list only the length is told."""
+    if isinstance(value, list) and len(value) > MOST_VALUES:
+        return f"[{len(value)} values]"
+    return NOT_THERE if value is None else _number(value) if isinstance(value, float) else _plain(value)
 
 
 def show_plan(plan: Plan, *, as_json: bool) -> None:
@@ -269,25 +297,29 @@ def _show_set_aside(record: Mapping[str, Any]) -> None:
 
 
 def _show_cues(record: Mapping[str, Any]) -> None:
-    """Print each cue with its AUC by column, and the verdict on held-out clips after the treatment."""
+    """Print each cue with its AUC by column, and the verdict on held-out clips after the treatment; widest first."""
+    from prep.recorded import alone_figure, last_column, widest_first
+
     audit = record["audit"]
     for limit in record["limits"]:
         _print(f"limit {limit['limit']}: " + (f"broken, {limit['why']}" if limit["broken"] else "holds"))
     if audit is None:
         return
     rows = []
-    for name in audit["cues"]:
+    for name in widest_first(audit):
         found = [(audit[column] or {}).get(name, {}) for column in ("before", "after", "delivered")]
+        alone = alone_figure((audit[last_column(audit)] or {}).get(name, {}))
         after = found[1]
         figures = [_number(column.get("auc")) + _pair_of(column) for column in found]
-        rows.append((name, *figures, _number(after.get("p_familywise")), after.get("verdict", "descriptive only")))
+        p, verdict = _number(after.get("p_familywise")), after.get("verdict", "descriptive only")
+        rows.append((name, *figures, alone, p, verdict))
     what = (
         f"AUC of each cue, {audit['b']} above {audit['a']} (0.5 is chance)"
         if "pairs" not in audit
         else "AUC of each cue for the pair of conditions that it tells apart best, the second above the first"
     )
     _print(f"{what}; before and after are on held-out clips")
-    _table(("cue", "before", "after", "delivered", "p familywise", "verdict"), rows)
+    _table(("cue", "before", "after", "delivered", "widest number", "p familywise", "verdict"), rows)
     tested = [item for item in (audit["after"] or {}).values() if item["smallest_p"] is not None]
     if tested:
         most = max(tested, key=lambda item: item["smallest_p"])
@@ -298,7 +330,14 @@ def _show_cues(record: Mapping[str, Any]) -> None:
             + ("" if most["smallest_p"] <= 0.05 else ", too few to settle anything")
         )
     else:
-        _print("nothing is tested: the table names no units, or there is no held-out half")
+        _print(f"nothing is tested: {_why_untested(record)}")
+
+
+def _why_untested(record: Mapping[str, Any]) -> str:
+    audit = record["audit"]
+    if not record["split"]:
+        return "no clip is held out"
+    return "see the verdicts" if audit["after"] else f"clips are held out, but not every one has a {audit['unit']}"
 
 
 def _pair_of(found: Mapping[str, Any]) -> str:
@@ -306,8 +345,8 @@ def _pair_of(found: Mapping[str, Any]) -> str:
     return f" {found['pair'][0]}/{found['pair'][1]}" if found.get("pair") else ""
 
 
-def _parameters(parameters: Mapping[str, Any]) -> str:
-    return ", ".join(f"{name}: {_plain(value)}" for name, value in parameters.items()) or "-"
+def _parameters(parameters: Mapping[str, Any], nothing: str = "-") -> str:
+    return ", ".join(f"{name}: {_plain(value)}" for name, value in parameters.items()) or nothing
 
 
 def _plain(value: Any) -> str:

@@ -21,7 +21,7 @@ from prep.level import (
     why_no_active_level,
 )
 from prep.limiter import Limited, limit
-from prep.prose import clips_with, counted, sentence
+from prep.prose import clips_with, counted, middle_and_most, sentence
 from prep.stage import Applied, FitsOn, Measured, Notes, Rejected, Stage, Value
 
 if TYPE_CHECKING:
@@ -35,6 +35,7 @@ Selection = dict[str, str | list[str]]
 By = Literal["lufs", "dbov"]
 
 DEFAULT_TARGET_LUFS = -26.0
+LOWEST_TARGET = -60.0  # LUFS or dBov
 WARNED_REDUCTION_DB = 3.0  # a larger reduction may be heard
 
 _TOLERANCE_DB = 0.005  # of the level reached; the 0.1 LU that a delivered clip may miss it by are the codec's
@@ -93,13 +94,13 @@ class ClipLoudness(Stage[LevelMeasure, LevelFit | None]):
 
     target_lufs: float | None = Field(
         default=None,
-        ge=-60,
+        ge=LOWEST_TARGET,
         le=0,
         description="integrated loudness of each clip, and RMS in dBFS below 0.4 s, LUFS; "
         f"{DEFAULT_TARGET_LUFS:g} where no target is given",
     )
     target_dbov: float | None = Field(
-        default=None, ge=-60, le=0, description="active speech level of each clip by ITU-T P.56, dBov"
+        default=None, ge=LOWEST_TARGET, le=0, description="active speech level of each clip by ITU-T P.56, dBov"
     )
     median_of: Selection | None = Field(
         default=None,
@@ -195,12 +196,11 @@ class ClipLoudness(Stage[LevelMeasure, LevelFit | None]):
             else f"an active speech level of {fit['target_dbov']:.4g} dBov {cite(ITU_P56)}"
         )
         whose = f", the median of {clips_with(step.get('median_of'))}," if step.get("median_of") else ""
-        told = [f"{sentence(account.whom)} were each brought to {level}{whose} by a gain of their own"]
+        told = [f"{sentence(account.whom)} were brought to {level}{whose or ','} each by a gain of its own"]
         if limited := [value for value in account.values("limited_db") if value > 0]:
             told.append(
                 f"a look-ahead limiter held the peaks of {len(limited)} of {counted(len(account.notes), 'clip')} "
-                f"under {step['ceiling_dbtp']:g} dBTP, by {median(limited):.1f} dB in the median and "
-                f"{max(limited):.1f} dB at most"
+                f"under {step['ceiling_dbtp']:g} dBTP, by {middle_and_most(limited, 'dB')}"
             )
         if lowered := [value for value in account.values("lowered_by_db") if value > 0]:
             told.append(
@@ -224,7 +224,7 @@ class ClipLoudness(Stage[LevelMeasure, LevelFit | None]):
         over_db = 0.0 if self.on_over == "limit" else _true_peak_dbtp(limited.clip) - self._limit_dbtp
         over_db = over_db if over_db > _ROUNDING_DB else 0.0
         if over_db and self.on_over == "stop":
-            reason = f"at {target} its true peak passes {self._ceiling}"
+            reason = f"at {target} its true peak passes {self._ceiling}; {self._remedy(target, over_db)}"
             return Rejected(reason, value=self._limit_dbtp + over_db, limit=self._limit_dbtp)
         if over_db:
             gain_db -= over_db
@@ -237,6 +237,14 @@ class ClipLoudness(Stage[LevelMeasure, LevelFit | None]):
             "measured_by": meter.name,
         }
         return Applied(limited.clip, notes | _warning(limited))
+
+    def _remedy(self, target: _Target, over_db: Decibels) -> str:
+        """Return what keeps a clip under the ceiling that would pass it by so much."""
+        safe = math.floor(10.0 * (target.level - over_db)) / 10.0
+        if safe < LOWEST_TARGET:
+            return "set on_over: limit or lower, for no target is safe with it"
+        instead = " in place of median_of" if self.median_of else ""
+        return f"set target_{target.by} to {safe:g} or lower{instead}, or on_over: limit or lower"
 
     def _target(self, fit: LevelFit | None) -> _Target:
         """Return the level that clips are brought to: the fitted one where the target is a median."""

@@ -88,11 +88,10 @@ class Check(BaseModel):
             broken = list(self._broken(values))
             evidence = dict(self.cue.evidence(clip)) if broken else {}
         except ClipError as error:
-            yield Finding(check=name, outcome="not checked", on_fail=on_fail, reason=str(error))
+            yield Finding(check=name, outcome="not checked", on_fail=on_fail, reason=f"{name}: {error}")
             return
         for feature, value, limit in broken:
-            side = "over" if value > limit else "under"
-            reason = f"{name}: {feature} is {value:.4g}, {side} the limit of {limit:g}"
+            reason = f"{name}: {self._told(feature, value, limit)}"
             yield Finding(
                 check=name,
                 outcome="failed",
@@ -106,6 +105,13 @@ class Check(BaseModel):
             )
         if not broken:
             yield Finding(check=name, outcome="passed", on_fail=on_fail, values=values)
+
+    def _told(self, name: str, value: float, limit: float) -> str:
+        """Return a broken limit in words: the number and the limit in the feature's unit, and what it is."""
+        feature = next(feature for feature in self.CUE.FEATURES if feature.name == name)
+        unit = "" if feature.unit in ("no unit", "count") else f" {feature.unit}"
+        side = "over" if value > limit else "under"
+        return f"{name} is {value:.4g}{unit}, {side} the limit of {limit:g}{unit}: {feature.meaning}"
 
     def _broken(self, values: dict[str, float]) -> Iterator[tuple[str, float, float]]:
         for feature, end, limit in self.limits:

@@ -58,7 +58,6 @@ class SharedGain(Stage[GainMeasure, GainFit]):
     FITS_ON: ClassVar[FitsOn] = "every clip"
     MEASURES: ClassVar[type[Value] | None] = GainMeasure
     FITS: ClassVar[type[Value] | None] = GainFit
-    CURES: ClassVar[tuple[str, ...]] = ("loudness",)
     LEVEL: ClassVar[bool] = True
 
     target_lufs: float = Field(

@@ -116,6 +116,29 @@ def test_what_cannot_be_audited_is_named(make_study: MakeStudy, words: list[str]
     assert said in result.stderr
 
 
+@pytest.mark.parametrize(
+    ("column", "said"),
+    [("speaker", "clips are held out, but not every one has a speaker"), ("speaker,passage", "no clip is held out")],
+)
+def test_why_nothing_is_tested_is_said(make_study: MakeStudy, column: str, said: str) -> None:
+    """Where no cue is tested, whether clips were held out and lack a unit, or none were, stands in the last line."""
+    config = make_study(chain=["encode"], audit={"cues": ["duration"]})
+    table = config.parent / "clips.csv"
+    text = table.read_text(encoding="utf-8")
+    table.write_text(text.replace(column, column.upper()), encoding="utf-8")
+
+    assert f"nothing is tested: {said}" in audit(config).stdout
+
+
+@pytest.mark.parametrize("words", [[], ["--pattern", "{speaker}_{passage}.wav"]])
+def test_a_path_where_nothing_is_is_told_with_the_nearest_name(make_study: MakeStudy, words: list[str]) -> None:
+    """A folder that is not there is called that, with the name that was meant."""
+    result = audit(make_study().parent / "wva", *words)
+
+    assert result.exit_code == 3
+    assert "there is no such file or folder; did you mean 'wav'?" in result.stderr
+
+
 def test_several_conditions_are_compared_in_every_pair(make_study: MakeStudy) -> None:
     """Three conditions with a reference give three pairs, the reference first, and one omnibus figure a cue."""
     config = make_study(speakers=6)

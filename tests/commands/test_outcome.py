@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from prep.outcome import outcome_lines
+from prep.outcome import failures, outcome_lines
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden"
 
@@ -32,6 +32,7 @@ def test_five_lines_say_what_a_run_came_to(preset: str) -> None:
     lines = outcome_lines(golden(preset), "out")
 
     assert [line.split(":")[0] for line in lines] == ["made", "excluded", "worst remaining cue", "limits", "look at"]
+    assert lines[3] == "limits: none is set (--fail-if sets one)"
     assert not any("\n" in line for line in lines)
 
 
@@ -40,17 +41,61 @@ def test_the_worst_cue_is_the_widest_that_is_told_apart() -> None:
     record = golden("demo")
     after = record["audit"]["after"]
     for item in after.values():
-        item |= {"verdict": "not settled", "auc": 0.5, "separation": 0.0}
+        item |= {"verdict": "not settled", "auc": 0.5, "separation": 0.0, "numbers": {}}
     after["hum"] |= {"auc": 0.9, "separation": 0.4}
     after["peak"] |= {"verdict": "told apart", "auc": 0.2, "separation": 0.3, "p": 0.0286}
     after["duration"] |= {"verdict": "told apart", "auc": 1.0, "separation": 0.5}
     worst = outcome_lines(record, "out")[2]
 
-    assert worst == "worst remaining cue: peak, AUC 0.200 on held-out clips: told apart, p = 0.0286"
+    assert worst == (
+        "worst remaining cue: peak, AUC 0.200 (0.5 is chance) on held-out clips: told apart, p = 0.0286; wider but not "
+        "settled: hum, AUC 0.900"
+    )
     after["peak"] |= {"verdict": "not settled"}
     assert outcome_lines(record, "out")[2].startswith(
-        "worst remaining cue: hum, AUC 0.900 on held-out clips: not settled"
+        "worst remaining cue: hum, AUC 0.900 (0.5 is chance) on held-out clips: not settled"
     )
+
+
+def test_a_number_that_a_score_hides_is_named() -> None:
+    """A cue of several numbers stands with the number that alone tells most, and counts by it; its verdict stays."""
+    record = golden("demo")
+    for item in record["audit"]["after"].values():
+        item |= {"verdict": "not settled", "auc": 0.5, "separation": 0.0, "numbers": {}}
+    record["audit"]["after"]["peak"] |= {"numbers": {"true_peak_dbtp": 0.0, "crest_db": 0.9}, "p": 0.371}
+
+    assert outcome_lines(record, "out")[2] == (
+        "worst remaining cue: peak, AUC 0.500, true_peak_dbtp alone 0.000 (0.5 is chance) on held-out clips: not "
+        "settled, p = 0.371"
+    )
+
+
+def test_too_few_units_are_said() -> None:
+    """Where the smallest attainable p is above 0.05, the line says that so few speakers settle nothing."""
+    record = golden("demo")
+    for item in record["audit"]["after"].values():
+        item |= {"smallest_p": 0.125, "p": None, "verdict": "not settled"}
+
+    assert outcome_lines(record, "out")[2].endswith(
+        ": not settled (too few speakers to settle anything: smallest possible p 0.125)"
+    )
+
+
+def test_the_last_line_says_why_the_exit_code_is_1() -> None:
+    """Exit code 1 is explained by what was turned down and not replaced, failed or broken; 0 has no such line."""
+    record = golden("demo")
+    assert outcome_lines(record, "out")[-1].startswith("look at: ")
+    assert failures(record) == []
+    clip, slot = record["clips"][0], record["slots"][0]
+    clip |= {"status": "rejected", "delivered": False, "failure": {"step": "screen", "reason": "loud"}}
+    slot |= {"filled_by": None, "candidates": 1, "instead_of": [{"file_name": clip["file_name"]}]}
+
+    assert outcome_lines(record, "out")[-1] == "exit code 1: 1 clip was turned down and not replaced"
+    clip["status"] = "failed"
+    record["limits"] = [{"limit": "x", "broken": True, "why": "y"}]
+    assert outcome_lines(record, "out")[-1] == "exit code 1: 1 clip failed; 1 limit broken"
+    clip["status"], slot["candidates"] = "rejected", 2
+    assert failures(record) == ["1 slot unfilled", "1 limit broken"]
 
 
 def test_what_was_lost_and_broken_is_named() -> None:

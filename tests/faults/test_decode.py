@@ -100,8 +100,8 @@ def test_h04_bad_files_do_not_end_the_batch(case: Case, prep: Prep) -> None:
     assert len(ran.table("manifest.csv")) == 2
     for name in faulty.values["failed"]:
         reason = ran.clips[name]["failure"]["reason"]
-        assert reason.startswith(f"{name}: ")
-        assert len(reason) > len(name) + 10
+        assert len(reason) > 10
+        assert name not in reason  # it stands beside it
         assert f"{name}: " in checked.stdout
     for name in faulty.values["ignored"]:
         assert name not in ran.stdout + ran.stderr + checked.stdout

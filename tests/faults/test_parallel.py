@@ -85,7 +85,7 @@ def test_h37_impossible_headers_cost_neither_memory_nor_the_batch(case: Case, mo
     assert ran.clips["bomb_size.wav"]["source"]["facts"]["frames"] == faulty.values["present_frames"]
     assert "cut short" in ran.clips["bomb_size.wav"]["source"]["facts"]["warnings"][0]
     for name in failed:
-        assert ran.clips[name]["failure"]["reason"].startswith(f"{name}: the header claims ")
+        assert ran.clips[name]["failure"]["reason"].startswith("the header claims ")
 
     monkeypatch.setattr(Encode, "encode", lambda *_: pytest.fail("a finished clip is done again"))
     again = faulty.run(FLAC)

@@ -31,6 +31,7 @@ CLIPPING_GAIN = 30.0  # at which a clip of the fixtures loses its tops
 KEPT_OF_RECORD = ("study", "config", "seed", "chain", "fit_intervals", "stability", "one_sided", "counts")
 KEPT_OF_CLIP = ("role", "status", "failure")
 KEPT_OF_TEST = ("auc", "auc_tested", "p", "p_familywise", "smallest_p", "units_a", "units_b", "units_needed", "verdict")
+KEPT_WHERE_THERE = ("numbers",)
 
 
 def main() -> None:
@@ -82,7 +83,11 @@ def cut_down(record: dict[str, Any]) -> dict[str, Any]:
     """Return what the methods draw on, with versions masked and figures of four digits."""
     audit = record["audit"]
     columns = {
-        column: {cue: {name: item.get(name) for name in KEPT_OF_TEST} for cue, item in (audit[column] or {}).items()}
+        column: {
+            cue: {name: item.get(name) for name in KEPT_OF_TEST}
+            | {name: item[name] for name in KEPT_WHERE_THERE if name in item}
+            for cue, item in (audit[column] or {}).items()
+        }
         for column in ("sources", "before", "after", "delivered")
     }
     fits = {
@@ -97,7 +102,7 @@ def cut_down(record: dict[str, Any]) -> dict[str, Any]:
         "split": {"by": record["split"]["by"]},
         "fits": fits,
         "audit": {
-            **{name: audit[name] for name in ("column", "a", "b", "unit", "features")},
+            **{name: audit[name] for name in ("column", "a", "b", "unit")},
             "cues": {
                 name: {"kind": cue["kind"], "features": [{"unit": item.get("unit")} for item in cue["features"][:1]]}
                 for name, cue in audit["cues"].items()

@@ -21,7 +21,7 @@ from prep.level import active_level, gain, integrated_lufs, rms_dbfs, true_peak_
 from prep.progress import Silent
 from prep.run import run_study
 from prep.stage import Applied, Measured, Rejected
-from prep.stages.clip_loudness import ClipLoudness
+from prep.stages.clip_loudness import ClipLoudness, LevelFit
 from prep.stages.encode import Encode
 from prep.table import Row
 
@@ -304,7 +304,8 @@ def test_a_limited_clip_is_delivered_on_the_target_under_the_ceiling(make_study:
         assert clip["delivered"]["cues"]["loudness"]["integrated_lufs"] == pytest.approx(-18, abs=DELIVERED_LU)
         assert clip["delivered"]["cues"]["peak"]["true_peak_dbtp"] <= -1
     methods = (done.output / "methods.md").read_text(encoding="utf-8")
-    assert "brought to -18 LUFS by a gain of its own; a limiter held the peaks of 4 of them" in methods
+    assert "All clips were brought to an integrated loudness of -18 LUFS" in methods
+    assert "each by a gain of its own; a look-ahead limiter held the peaks of 4 of 4 clips under -1 dBTP" in methods
 
 
 @pytest.mark.usefixtures("inline")
@@ -318,7 +319,8 @@ def test_a_run_brings_one_condition_to_the_level_of_the_other(make_study: Callab
     assert treated == [True, True, False, False]
     assert fit["clips"] == 2
     methods = (done.output / "methods.md").read_text(encoding="utf-8")
-    assert f"an active speech level of {fit['target_dbov']:.4g} dBov, the median of the clips with condition" in methods
+    assert f"were brought to an active speech level of {fit['target_dbov']:.4g} dBov" in methods
+    assert ", the median of the clips with condition" in methods
 
 
 def test_a_median_of_no_clips_is_refused() -> None:
@@ -359,6 +361,30 @@ def test_stop_rejects_the_clip_with_both_numbers() -> None:
     assert rejected.value == pytest.approx(expected, abs=TARGET_TOLERANCE_LU)
     assert rejected.limit == pytest.approx(-1.2)
     assert "ceiling of -1 dBTP" in rejected.reason
+
+
+@pytest.mark.parametrize("target", ["target_lufs", "target_dbov"])
+def test_stop_names_the_largest_safe_target(target: str) -> None:
+    """The target that a rejection names is safe, in steps of 0.1, and the next is not; the other ways out are named."""
+    rejected = ClipLoudness(**{target: -9}).apply(voice(), None)
+    assert isinstance(rejected, Rejected)
+    assert rejected.reason.endswith("or lower, or on_over: limit or lower")
+    safe = float(rejected.reason.split(f"set {target} to ")[1].split()[0])
+
+    assert isinstance(ClipLoudness(**{target: safe}).apply(voice(), None), Applied)
+    assert isinstance(ClipLoudness(**{target: safe + 0.1}).apply(voice(), None), Rejected)
+
+
+def test_a_median_is_left_for_a_target_or_for_another_way() -> None:
+    """Where the target is a median, the target that a rejection names stands in its place; where none is safe, none."""
+    fit = LevelFit(target_lufs=-9.0, target_dbov=None, clips=1)
+    rejected = ClipLoudness(median_of={"condition": "human"}).apply(voice(), fit)
+    assert isinstance(rejected, Rejected)
+    assert "or lower in place of median_of, or on_over: limit or lower" in rejected.reason
+
+    hopeless = ClipLoudness(target_lufs=-20, ceiling_dbtp=-55).apply(voice(), None)
+    assert isinstance(hopeless, Rejected)
+    assert hopeless.reason.endswith("set on_over: limit or lower, for no target is safe with it")
 
 
 @pytest.mark.parametrize(

@@ -32,6 +32,10 @@ if TYPE_CHECKING:
 MakeStudy = Any
 Screen = stage_classes()["screen"]
 RATE = 16000
+TOO_SHORT = (
+    "duration: duration_seconds is 0.5 s, under the limit of 1 s: "
+    "frames over sampling rate, silence at the ends included"
+)
 
 
 def speech(seconds: float, seed: int = 0, gain: float = 0.1) -> np.ndarray:
@@ -61,7 +65,10 @@ def test_a_broken_limit_is_told_with_number_and_limit() -> None:
     finding = finding_of(screen, clip(1.0))
 
     assert (finding.outcome, finding.feature, finding.value, finding.limit) == ("failed", "duration_seconds", 1.0, 2.0)
-    assert finding.reason == "duration: duration_seconds is 1, under the limit of 2"
+    assert finding.reason == (
+        "duration: duration_seconds is 1 s, under the limit of 2 s: "
+        "frames over sampling rate, silence at the ends included"
+    )
     assert finding_of(screen, clip(3.0)).outcome == "passed"
 
 
@@ -71,7 +78,18 @@ def test_what_cannot_be_checked_is_never_a_pass() -> None:
     finding = finding_of(screen, clip(1.0))
 
     assert finding.outcome == "not checked"
-    assert finding.reason
+    assert finding.reason.startswith("loudness_range: ")
+
+
+@pytest.mark.parametrize("name", screen_module.CHECKS)
+def test_every_check_tells_a_broken_limit_in_words_with_its_unit(name: str) -> None:
+    """Every number of every check is told with its unit, where it has one, and with its meaning."""
+    cue = screen_module.CHECKS[name].CUE
+    check = screen_module.CHECKS[name].model_validate({f"max_{cue.FEATURES[0].name}": 1.0})
+    for feature in cue.FEATURES:
+        told = check._told(feature.name, 2.5, 1.0)
+        unit = "" if feature.unit in ("no unit", "count") else f" {feature.unit}"
+        assert told == f"{feature.name} is 2.5{unit}, over the limit of 1{unit}: {feature.meaning}"
 
 
 @pytest.mark.parametrize(
@@ -267,7 +285,7 @@ def test_the_next_candidate_takes_the_place(tmp_path: Path) -> None:
     assert [slot["filled_by"] for slot in done.record["slots"]] == ["second.wav", None, "good.wav"]
     with (tmp_path / "out" / "key.csv").open(newline="", encoding="utf-8") as file:
         key = {row["file_name"]: row for row in csv.DictReader(file)}
-    assert key["second.wav"]["replaces"] == ("short.wav (duration: duration_seconds is 0.5, under the limit of 1)")
+    assert key["second.wav"]["replaces"] == f"short.wav ({TOO_SHORT})"
     assert key["good.wav"]["replaces"] == key["third.wav"]["replaces"] == ""
     assert (key["short.wav"]["failed_step"], key["short.wav"]["value"], key["short.wav"]["limit"]) == (
         "screen",
@@ -275,10 +293,7 @@ def test_the_next_candidate_takes_the_place(tmp_path: Path) -> None:
         "1.0",
     )
     report = (tmp_path / "out" / "report.md").read_text(encoding="utf-8")
-    assert (
-        "| short.wav | rejected | screen | duration: duration_seconds is 0.5, under the limit of 1 | second.wav |"
-        in report
-    )
+    assert f"| short.wav | rejected | screen | {TOO_SHORT} | second.wav |" in report
     assert "2 further candidates were not needed and not read." in report
     methods = (tmp_path / "out" / "methods.md").read_text(encoding="utf-8")
     assert "the source recordings were screened for duration." in methods
@@ -322,7 +337,7 @@ def test_a_dropped_clip_is_not_replaced_and_a_flagged_one_is_used(tmp_path: Path
     assert [slot["filled_by"] for slot in flagged.record["slots"]] == ["short.wav", "only.wav", "good.wav"]
     assert flagged.exit_code == 0
     report = (tmp_path / "flag" / "out" / "report.md").read_text(encoding="utf-8")
-    assert "| short.wav | duration | flagged: duration: duration_seconds is 0.5, under the limit of 1 |" in report
+    assert f"| short.wav | duration | flagged: {TOO_SHORT} |" in report
 
 
 @pytest.mark.usefixtures("inline")
