@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 STAGES = ("high_pass", "detap", "denoise", "dereverb", "edges", "bandwidth", "masking_noise")
 MARGIN = 0.15  # of the separation: the audit's own default for equivalence
 HUMAN = {"condition": "human"}
+HEADROOM = {"shared_gain": {"target_lufs": -32}}  # one gain, so that no clip is lost to its peaks at another rate
 NUISANCE = [name for name, cue in cue_classes().items() if cue.KIND == "nuisance" and cue.BATTERY and not cue.MODELS]
 
 
@@ -39,7 +40,7 @@ def audit(table: Path, steps: list[Any]) -> Mapping[str, Any]:
             "study": "stage",
             "clips": {"table": str(table.absolute())},
             "compare": {"a": "human", "b": "synthetic"},
-            "chain": [*steps, {"encode": {"codec": "flac", "rate": 44100, "channels": 1}}],
+            "chain": [*steps, HEADROOM, {"encode": {"codec": "flac", "rate": 44100, "channels": 1}}],
             "audit": {"cues": NUISANCE},
         }
         path = Path(folder) / "study.yaml"

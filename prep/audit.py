@@ -7,7 +7,8 @@
 
 A one-number cue is scored by itself. A cue of several numbers is scored by a classifier that is
 trained on the uncorrected fit split and frozen; beside it stands one that is trained anew on the
-held-out clips and judged by folds of whole units.
+held-out clips and judged by folds of whole units. Such a score can miss what one of its numbers shows:
+the AUC of each number over the same clips stands in every column, as `numbers`, and is no test.
 """
 
 from __future__ import annotations
@@ -32,13 +33,14 @@ from prep.stage import Stage
 from prep.verdict import SIGNIFICANT
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
     from prep.chain import Chain
     from prep.cue import Cue
     from prep.passes import Entry
+    from prep.separability import Description
     from prep.stage import Measured
     from prep.study import Compare, Heldout, Study
     from prep.visit import CueValues
@@ -131,19 +133,51 @@ class PairAudit:
         }
         if not self.compared:
             return audit
-        audit["features"] = _feature_aucs(self.compare, self.compared, self.cues)
-        audit["sources"] = _described(self.compare, self.compared, "source", self.scorers)
+        audit["sources"] = self._described(self.compared, "source")
         if any("release" in entry.rendered for entry in self.compared):
-            audit["delivered"] = _described(self.compare, self.compared, "release", self.scorers)
+            audit["delivered"] = self._described(self.compared, "release")
         if self.heldout:
-            audit["before"] = _tested(self.study, self.heldout, "source", self.scorers)
+            audit["before"] = self._tested(self.heldout, "source")
             if any(self.after in entry.rendered for entry in self.heldout):
-                audit["after"] = _tested(self.study, self.heldout, self.after, self.scorers)
+                audit["after"] = self._tested(self.heldout, self.after)
                 audit["after_retrained"] = _retrained(self.study, self.heldout, self.after, self.scorers)
         audit["looks"] = _looks(self.compare, self.compared, self.scorers)
         is_b = observations_of(self.compare, self.compared).is_b
         audit["correlation"] = correlations(_scores(self.compared, "source", self.scorers), is_b)
         return audit
+
+    def _described(self, entries: Sequence[Entry], rendering: Rendering) -> dict[str, Any]:
+        """Return how the conditions lie on every cue, without a test."""
+        described = describe(_scores(entries, rendering, self.scorers), observations_of(self.compare, entries))
+        return self._with_numbers(described, entries, rendering)
+
+    def _tested(self, entries: Sequence[Entry], rendering: Rendering) -> dict[str, Any]:
+        """Return how far every cue tells the conditions apart, and what that settles; nothing without units."""
+        if not all(entry.row.columns.get(self.compare.unit) for entry in entries):
+            return {}
+        settings = self.study.audit
+        tested = compare(
+            _scores(entries, rendering, self.scorers),
+            observations_of(self.compare, entries),
+            equivalence_auc=settings.equivalence_auc,
+            draws=settings.draws,
+            seed=settings.seed,
+        )
+        return self._with_numbers(tested, entries, rendering)
+
+    def _with_numbers(
+        self, column: Mapping[str, Description], entries: Sequence[Entry], rendering: Rendering
+    ) -> dict[str, Any]:
+        """Return a column of the audit with the AUC of each number of a cue of several, over the same clips."""
+        found = {name: item.model_dump(mode="json") for name, item in column.items()}
+        values = [_values(entry, rendering) for entry in entries]
+        for cue in self.cues:
+            if len(cue.FEATURES) > 1:
+                features = features_of((cue,), values)
+                numbers = {feature.name: features[:, place] for place, feature in enumerate(cue.FEATURES)}
+                aucs = describe(numbers, observations_of(self.compare, entries))
+                found[cue.NAME]["numbers"] = {name: item.auc for name, item in aucs.items()}
+        return found
 
 
 def _several(compare_: Compare, entries: Sequence[Entry], pairs: Sequence[PairAudit]) -> dict[str, Any]:
@@ -323,41 +357,6 @@ def _values(entry: Entry, rendering: Rendering) -> CueValues:
 def _scores(entries: Sequence[Entry], rendering: Rendering, scorers: dict[str, Scorer]) -> dict[str, Features]:
     values = [_values(entry, rendering) for entry in entries]
     return {name: scorer.scores(values) for name, scorer in scorers.items()}
-
-
-def _described(
-    compare_: Compare, entries: Sequence[Entry], rendering: Rendering, scorers: dict[str, Scorer]
-) -> dict[str, Any]:
-    scores = _scores(entries, rendering, scorers)
-    described = describe(scores, observations_of(compare_, entries))
-    return {name: description.model_dump(mode="json") for name, description in described.items()}
-
-
-def _tested(study: Study, entries: Sequence[Entry], rendering: Rendering, scorers: dict[str, Scorer]) -> dict[str, Any]:
-    if study.compare is None or not all(entry.row.columns.get(study.compare.unit) for entry in entries):
-        return {}
-    scores = _scores(entries, rendering, scorers)
-    tested = compare(
-        scores,
-        observations_of(study.compare, entries),
-        equivalence_auc=study.audit.equivalence_auc,
-        draws=study.audit.draws,
-        seed=study.audit.seed,
-    )
-    return {name: separation.model_dump(mode="json") for name, separation in tested.items()}
-
-
-def _feature_aucs(compare_: Compare, entries: Sequence[Entry], cues: Sequence[Cue]) -> dict[str, dict[str, Any]]:
-    """Return, for each cue of several numbers, the AUC of each number over the delivered clips (else the sources)."""
-    rendering: Rendering = "release" if any("release" in entry.rendered for entry in entries) else "source"
-    observations = observations_of(compare_, entries)
-    found = {}
-    for cue in cues:
-        if len(cue.FEATURES) > 1:
-            features = features_of((cue,), [_values(entry, rendering) for entry in entries])
-            columns = {feature.name: features[:, place] for place, feature in enumerate(cue.FEATURES)}
-            found[cue.NAME] = {name: described.auc for name, described in describe(columns, observations).items()}
-    return found
 
 
 def _looks(compare_: Compare, entries: Sequence[Entry], scorers: dict[str, Scorer]) -> dict[str, dict[str, Any]]:

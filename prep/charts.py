@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from markupsafe import Markup, escape
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
 WIDTH = 420
 LEFT, RIGHT, TOP, BOTTOM = 132, 20, 12, 50
@@ -22,6 +22,8 @@ LEGEND_STEP = 18
 NAME_LENGTH = 18  # letters of a name beside a row; a longer one is shortened and whole on hovering
 LEGEND_LENGTH = 44
 TICKS = 5  # about as many on an axis
+LEGEND_LEFT, LEGEND_WIDTH = 24, 92  # of the kinds of marks under a forest
+FOREST_MARKS = ("before", "sources", "delivered", "after")  # a later one lies on top
 SERIES = 4  # colours of the page; more series use them again
 
 
@@ -62,15 +64,17 @@ class Region(NamedTuple):
 
 
 class Interval(NamedTuple):
-    """One row of a forest: its name, figures by column, and the interval of the last one."""
+    """One row of a forest: its name, the figure of each kind of mark, the interval of `after`, and a verdict.
+
+    `alone` is the number, with its figure, that shows most of what the row sums up.
+    """
 
     name: str
-    before: float | None
-    after: float | None
-    delivered: float | None
+    marks: Mapping[str, float]
     low: float | None
     high: float | None
     verdict: str
+    alone: tuple[str, float] | None = None
 
 
 class _Scale(NamedTuple):
@@ -194,7 +198,7 @@ def _legend_name(name: str, y: float) -> Markup:
 
 
 def forest(rows: Sequence[Interval], margin: float, label: str) -> Markup:
-    """Return the cue battery: of each cue the AUC before, after with its interval, and delivered, about chance.
+    """Return the cue battery: of each cue the AUC of every kind of FOREST_MARKS that it has, about chance.
 
     Args:
         rows: from top to bottom.
@@ -222,24 +226,33 @@ def forest(rows: Sequence[Interval], margin: float, label: str) -> Markup:
             parts.append(
                 Markup('<line class="interval" x1="{0:.1f}" x2="{1:.1f}" y1="{2:.1f}" y2="{2:.1f}"/>').format(*ends)
             )
-        for kind, value in (("before", row.before), ("delivered", row.delivered), ("after", row.after)):
-            if value is not None:
-                parts.append(_forest_mark(kind, across(value), y, f"{row.name} {kind}: {value:.3f}; {row.verdict}"))
-    for place, kind in enumerate(("before", "after", "delivered")):
-        x = LEFT + 90 * place
-        parts.append(_forest_mark(kind, x, floor + BOTTOM + 6, kind))
-        parts.append(Markup('<text x="{}" y="{}">{}</text>').format(x + 12, floor + BOTTOM + 11, kind))
+        if row.alone is not None:
+            number, value = row.alone
+            parts.append(_forest_mark("alone", across(value), y, f"{row.name}, {number} alone: {value:.3f}"))
+        parts += [
+            _forest_mark(kind, across(row.marks[kind]), y, f"{row.name} {kind}: {row.marks[kind]:.3f}; {row.verdict}")
+            for kind in FOREST_MARKS
+            if kind in row.marks
+        ]
+    drawn = [kind for kind in FOREST_MARKS if any(kind in row.marks for row in rows)]
+    drawn += ["alone"] if any(row.alone for row in rows) else []
+    for place, kind in enumerate(drawn):
+        x = LEGEND_LEFT + LEGEND_WIDTH * place
+        name = "widest number" if kind == "alone" else kind
+        parts.append(_forest_mark(kind, x, floor + BOTTOM + 6, name))
+        parts.append(Markup('<text x="{}" y="{}">{}</text>').format(x + 12, floor + BOTTOM + 11, name))
     return _svg(parts, height, label)
 
 
 def _forest_mark(kind: str, x: float, y: float, title: str) -> Markup:
-    if kind == "after":
-        return Markup('<circle class="after" cx="{:.1f}" cy="{:.1f}" r="5"><title>{}</title></circle>').format(
-            x, y, title
+    if kind in ("before", "sources", "after"):
+        shape = "after" if kind == "after" else "before"
+        return Markup('<circle class="{}" cx="{:.1f}" cy="{:.1f}" r="5"><title>{}</title></circle>').format(
+            shape, x, y, title
         )
-    if kind == "before":
-        return Markup('<circle class="before" cx="{:.1f}" cy="{:.1f}" r="5"><title>{}</title></circle>').format(
-            x, y, title
+    if kind == "alone":
+        return Markup('<path class="alone" d="M{:.1f} {:.1f}l8 8m0 -8l-8 8"><title>{}</title></path>').format(
+            x - 4, y - 4, title
         )
     return Markup('<path class="delivered" d="M{:.1f} {:.1f}l5 5l-5 5l-5 -5z"><title>{}</title></path>').format(
         x, y - 5, title

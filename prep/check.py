@@ -23,7 +23,7 @@ from prep.document import did_you_mean, read_document
 from prep.errors import AudioError, ConfigError, Problem
 from prep.folder import read_folder
 from prep.models import ModelMissingError, check_models, is_folder
-from prep.names import exists
+from prep.names import exists, is_too_long
 from prep.prose import plural
 from prep.recogniser import check_folder
 from prep.rows import check_rows
@@ -274,7 +274,9 @@ def _place_problems(loaded: LoadedStudy, rows: Sequence[Row]) -> Iterator[Proble
         yield Problem(loaded.document.where(("output",)), what, "name a folder that holds no sources")
     for name, folder in (("output", output), ("cache", cache)):
         nearest = next(path for path in (folder, *folder.parents) if exists(path))
-        if not nearest.is_dir():
+        if is_too_long(folder):
+            yield Problem(loaded.document.where((name,)), "is longer than a name can be on this disk", "shorten it")
+        elif not nearest.is_dir():
             yield Problem(loaded.document.where((name,)), f"{nearest} is a file", "name a folder")
         elif not os.access(nearest, os.W_OK):
             yield Problem(loaded.document.where((name,)), f"{nearest} cannot be written", "name a folder of your own")

@@ -9,7 +9,7 @@ from urllib.parse import quote
 from prep import audio
 from prep.drawing import waveform_svg
 from prep.errors import ClipError
-from prep.page import rendered
+from prep.page import printable, rendered
 from prep.review import MOST_DRAWN
 
 if TYPE_CHECKING:
@@ -43,15 +43,9 @@ def cut_page(takes: Sequence[Take], cut: CutTakes) -> str:
         for line in take.lines:
             readings = sorted(clips.get((take.row.file_name, line.number), []), key=_rank)
             drawn += len(readings)
-            lines.append(
-                {
-                    "number": line.number,
-                    "text": line.text,
-                    "why": missing.get(line.number, ""),
-                    "readings": [_reading(row, sound) for row in readings],
-                }
-            )
-        shown.append({"told": told, "lines": lines, "left_over": _left_over(told)})
+            about = {"number": line.number, "text": line.text, "why": missing.get(line.number, "")}
+            lines.append({**printable(about), "readings": [_reading(row, sound) for row in readings]})
+        shown.append({"told": printable(told), "lines": lines, "left_over": printable(_left_over(told))})
     return rendered("cut.html", takes=shown)
 
 
@@ -71,7 +65,7 @@ def _reading(row: Row, sound: Clip | None) -> dict[str, Any]:
     about = dict(row.take or {})
     figures = about["figures"]
     numbers = [(name, value) for name, value in figures.items() if isinstance(value, int | float)]
-    return {
+    told = {
         "name": row.file_name,
         "source": quote(row.file_name),
         "rank": about["rank"],
@@ -81,8 +75,8 @@ def _reading(row: Row, sound: Clip | None) -> dict[str, Any]:
         "heard": about["heard"],
         "failed": figures["failed"],
         "numbers": numbers,
-        "waveform": _waveform(about, sound) if sound is not None else "",
     }
+    return {**printable(told), "waveform": _waveform(about, sound) if sound is not None else ""}
 
 
 def _waveform(about: Mapping[str, Any], sound: Clip) -> str:

@@ -7,14 +7,23 @@ from typing import TYPE_CHECKING, Any
 from prep.bibliography import ROC, SCIKIT_LEARN, WESTFALL_YOUNG, cite
 from prep.classifiers import cue_classes
 from prep.prose import counted, joined, plural, was
-from prep.recorded import corrected_cues, figure, hardest, p_figure, pair_figure
+from prep.recorded import (
+    SIGNIFICANT,
+    corrected_cues,
+    figure,
+    hardest,
+    last_column,
+    p_figure,
+    pair_figure,
+    widest_first,
+    widest_number,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from prep.recorded import Record
 
-SIGNIFICANT = 0.05  # a smallest p above it settles nothing
 NOTABLE_DIFFERENCE = 0.005  # of two AUCs of one cue
 OWN_WORDS = {
     "all": "all nuisance cues together",
@@ -35,7 +44,7 @@ def findings(record: Record) -> Iterable[str]:
     if audit is None:
         yield "No two conditions were compared, so that nothing is known of cues that tell clips apart."
         return
-    yield _cues(audit)
+    yield _cues(record, audit)
     if "pairs" in audit:
         if audit["after"]:
             yield _division(record, audit)
@@ -56,7 +65,7 @@ def findings(record: Record) -> Iterable[str]:
     yield from _findings(record, audit)
 
 
-def _cues(audit: Mapping[str, Any]) -> str:
+def _cues(record: Record, audit: Mapping[str, Any]) -> str:
     """Name the cues that were measured, with their sources."""
     classes = cue_classes()
     told = []
@@ -64,10 +73,16 @@ def _cues(audit: Mapping[str, Any]) -> str:
         sources = classes[name].REFERENCES if name in classes else ()
         if name != "all":
             told.append(cue_words(name) + (f" {cite(*sources)}" if sources else ""))
+    taught = (
+        "on the fit split of the sources"
+        if record["split"]
+        else "on the sources of these very clips, so that their AUC is flattered"
+    )
     score = (
         f" Cues of several numbers, and all nuisance cues together, were scored by logistic regression "
-        f"{cite(SCIKIT_LEARN)} trained on the fit split of the sources."
-        if audit.get("features") or any(pair["features"] for pair in audit.get("pairs", ()))
+        f"{cite(SCIKIT_LEARN)} trained {taught}; beside such a cue stands that of its numbers which alone tells the "
+        "same clips apart best, by its own AUC, which was not tested."
+        if any("numbers" in item for item in (audit[last_column(audit)] or {}).values())
         else ""
     )
     cues = f"{counted(len(told), 'cue')} {was(len(told))}"
@@ -141,8 +156,10 @@ def _findings(record: Record, audit: Mapping[str, Any]) -> Iterable[str]:
         yield "After preparation, no other cue told held-out clips apart at p of 0.05 or less."
     for verdict, names in groups.items():
         figures = [
-            cue_words(name) + (f" ({figure(auc)})" if (auc := audit["after"][name]["auc"]) is not None else "")
-            for name in names
+            cue_words(name) + (f" ({figure(item['auc'])}{_alone(item)})" if item["auc"] is not None else "")
+            for name in widest_first(audit)
+            if name in names
+            for item in [audit["after"][name]]
         ]
         known = any(audit["after"][name]["auc"] is not None for name in names)
         yield f"The verdict is *{verdict}*{', with the AUC in brackets,' if known else ''} for {joined(figures)}."
@@ -166,7 +183,7 @@ def _told_apart(audit: Mapping[str, Any], names: list[str]) -> Iterable[str]:
         item = audit["after"][name]
         tested = item.get("auc_tested")
         differs = tested is not None and abs(tested - item["auc"]) >= NOTABLE_DIFFERENCE
-        auc = f"AUC {figure(item['auc'])}" + (f", {figure(tested)} as tested" if differs else "")
+        auc = f"AUC {figure(item['auc'])}" + (f", {figure(tested)} as tested" if differs else "") + _alone(item)
         voice = "; of the voice" if audit["cues"][name]["kind"] == "voice" else ""
         told.append(f"{cue_words(name)} ({auc}, {_chance(item)}{voice})")
     strong = [name for name in names if (p := audit["after"][name]["p_familywise"]) is not None and p <= SIGNIFICANT]
@@ -180,8 +197,22 @@ def _told_apart(audit: Mapping[str, Any], names: list[str]) -> Iterable[str]:
 
 def _described(audit: Mapping[str, Any]) -> str:
     found = audit["delivered"] or audit["sources"] or {}
-    names = joined([f"{cue_words(name)} ({figure(item['auc'])})" for name, item in found.items()])
-    return f"The AUC over the delivered clips: {names}."
+    names = joined(
+        [
+            f"{cue_words(name)} ({figure(item['auc'])}{_alone(item)})"
+            for name in widest_first(audit)
+            for item in [found[name]]
+            if item["auc"] is not None
+        ]
+    )
+    clips = "delivered clips" if audit["delivered"] else "sources"
+    return f"The AUC over the {clips}, the widest first: {names}."
+
+
+def _alone(item: Mapping[str, Any]) -> str:
+    """Return the widest number of a cue of several, as it stands behind the AUC of the cue."""
+    alone = widest_number(item)
+    return f", {alone[0]} alone {figure(alone[1])}" if alone else ""
 
 
 def _omnibus(audit: Mapping[str, Any]) -> Iterable[str]:
@@ -197,7 +228,10 @@ def _omnibus(audit: Mapping[str, Any]) -> Iterable[str]:
         f"familywise p is from the maximum statistic over pairs and cues {cite(WESTFALL_YOUNG)}.{able}"
     )
     found = [
-        f"{cue_words(name)} {pair_figure(item)} ({_verdict(item)})" for name, item in (audit["after"] or {}).items()
+        f"{cue_words(name)} {pair_figure(item)}{_alone(item)} ({_verdict(item)})"
+        for name in widest_first(audit)
+        for item in [(audit["after"] or {}).get(name)]
+        if item
     ]
     if found:
         yield (

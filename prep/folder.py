@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from prep.errors import Problem
-from prep.names import SOUND_SUFFIXES, is_system_file
+from prep.names import SOUND_SUFFIXES, is_system_file, shown
 from prep.table import Reading, Row, likewise
 
 if TYPE_CHECKING:
@@ -71,7 +71,8 @@ def read_folder(
     notices = []
     if unmatched:
         what = "does not match the pattern" + likewise(len(unmatched) - 1)
-        notices.append(Problem(unmatched[0], what, "they are left out" if unmatched[1:] else "it is left out"))
+        first = shown(unmatched[0], "utf-8")  # notices go into the record
+        notices.append(Problem(first, what, "they are left out" if unmatched[1:] else "it is left out"))
     return Reading(top, name, () if unclear else tuple(rows), tuple(problems), tuple(notices))
 
 

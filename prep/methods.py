@@ -20,8 +20,8 @@ from prep.bibliography import (
 )
 from prep.classifiers import cue_classes
 from prep.findings import cue_words, findings
-from prep.prose import counted, joined, was
-from prep.recorded import by_condition, corrected_cues, readable_prose
+from prep.prose import clips_with, counted, joined, sentence, was
+from prep.recorded import by_condition, readable_prose
 from prep.stage import Account
 from prep.stages import stage_classes
 
@@ -87,16 +87,15 @@ def _takes(record: Record) -> str:
     if not takes:
         return ""
     by_words = sum(take["cut_by"] == "words" for take in takes)
-    ways = [
-        *([f"{counted(by_words, 'recording')} by recognised words {cite(WHISPER)}"] if by_words else []),
-        *([f"{counted(len(takes) - by_words, 'recording')} by pauses"] if by_words < len(takes) else []),
-    ]
+    ways = [(by_words, f"by recognised words {cite(WHISPER)}"), (len(takes) - by_words, "by pauses")]
+    told = [(count, way) for count, way in ways if count]
+    how = f" {told[0][1]}" if len(told) == 1 else f", {joined([f'{count} {way}' for count, way in told])}"
     missing = sum(len(take["missing"]) for take in takes)
     lost = f"; {counted(missing, 'line')} had no clip" if missing else ""
     clips, lines = (sum(take[name] for take in takes) for name in ("clips", "lines"))
     return (
-        f"{counted(clips, 'clip')} of {counted(lines, 'line')} of script were cut from "
-        f"{counted(len(takes), 'long recording')}, {joined(ways)}{lost}."
+        f"{counted(clips, 'clip')} for {counted(lines, 'line')} of script {was(clips)} cut from "
+        f"{counted(len(takes), 'long recording')}{how}{lost}."
     )
 
 
@@ -179,21 +178,49 @@ def _unaltered(record: Record) -> str:
 
 def _caveats(record: Record) -> Iterable[str]:
     """Say what the treatment cannot promise."""
-    corrected = [cue_words(name) for name in corrected_cues(record)]
+    classes = {name: known for name in record["chain"] if (known := stage_classes().get(name))}
+    corrects = {name: cue for name, known in classes.items() if (cue := getattr(known, "CORRECTS", ""))}
+    corrected = [cue_words(cue) for cue in sorted(set(corrects.values()))]
+    targets = _targets(record, corrects)
     if corrected:
         yield (
             f"The correction addresses one difference between recording chains ({joined(corrected)}); others may "
-            "remain, among them any that no cue measures."
+            f"remain, among them any that no cue measures.{f' {sentence(targets)}.' if targets else ''}"
         )
     elif record["audit"] is not None:
         yield (
-            "No step was fitted to a difference between the conditions; differences may remain, among them any that no "
-            "cue measures."
+            f"No step was fitted to a difference between the conditions{f', but {targets}' if targets else ''}; "
+            "differences may remain, among them any that no cue measures."
         )
     if record["one_sided"]:
         yield "Listeners hear adjusted recordings, and one side was adjusted otherwise than the other."
     elif any(name not in ("convert", "encode", "screen") for name in record["chain"]):
         yield "Listeners hear adjusted recordings."
+
+
+def _targets(record: Record, corrects: Iterable[str]) -> str:
+    """Say which steps took a target from the clips of one condition alone; empty where none did.
+
+    Args:
+        record: its config says which columns a step looks at.
+        corrects: the steps that are told as corrections already.
+    """
+    compare = record["config"]["compare"]
+    if compare is None:
+        return ""
+    steps = {"takes": record["config"].get("takes") or {}} if record.get("takes") else {}
+    steps |= {name: values for step in record["config"]["chain"] for name, values in step.items()}
+    sources: dict[str, list[str]] = {}
+    for step, values in steps.items():
+        for name, value in values.items():
+            if name != "only" and step not in corrects and isinstance(value, dict) and compare["column"] in value:
+                sources.setdefault(clips_with(value), []).append("cutting" if step == "takes" else cue_words(step))
+    return joined(
+        [
+            f"{joined(names)} took {'its target' if len(names) == 1 else 'their targets'} from {whose}"
+            for whose, names in sources.items()
+        ]
+    )
 
 
 def _software(record: Record) -> str:

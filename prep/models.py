@@ -311,7 +311,11 @@ def model_path(name: str) -> Path:
         ModelMissingError: it was not fetched, a file of it is not what was pinned, or it is not for this machine.
     """
     if is_folder(name):
-        if not any(file.is_file() for file in Path(name).glob("*")):
+        try:
+            held = any(file.is_file() for file in Path(name).glob("*"))
+        except OSError:  # a folder that is not ours to read, or a name that no file can have
+            held = False
+        if not held:
             raise ModelMissingError(f"{name} holds no model; put the files of one there, or leave the setting out")
         return Path(name)
     return _checked_folder(_model(name), models_folder())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import re
 import unicodedata
 from difflib import get_close_matches
@@ -31,6 +32,25 @@ def exists(path: Path) -> bool:
     return True
 
 
+def is_too_long(path: Path) -> bool:
+    """Say whether a path, or a name in it, is longer than the disk takes."""
+    try:
+        path.stat()
+    except OSError as error:
+        return error.errno == errno.ENAMETOOLONG
+    except ValueError:
+        return False
+    return False
+
+
+def leads_nowhere(path: Path) -> bool:
+    """Say whether a link is there whose end is not."""
+    try:
+        return path.is_symlink() and not exists(path)
+    except OSError:
+        return False
+
+
 def listing_of(folder: Path) -> dict[str, str]:
     """Return the names in a folder, by their composed form; none where it cannot be read."""
     try:
@@ -49,8 +69,8 @@ def locate(path: Path, listing: Listing) -> Path:
 
 
 def nearest(name: str, names: Iterable[str]) -> str:
-    """Return a did-you-mean for a file name, whatever its case, or "" where nothing is near."""
-    by_fold = {fold(known): known for known in names}
+    """Return a did-you-mean for a file name, whatever its case, or "" where nothing but itself is near."""
+    by_fold = {fold(known): known for known in names if known != name}
     near = get_close_matches(fold(name), by_fold, n=1)
     return f"did you mean {by_fold[near[0]]!r}?" if near else ""
 

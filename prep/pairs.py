@@ -30,7 +30,7 @@ def widest(audits: Sequence[Mapping[str, Any]], column: str, cue: str) -> dict[s
     spreads = [entry["spread"] for _, entry in measured if entry["spread"] is not None]
     return {
         "pair": list(pair),
-        **{name: item[name] for name in ("auc", "separation", "auc_matched")},
+        **{name: item[name] for name in ("auc", "separation", "auc_matched", "numbers") if name in item},
         "spread": max(spreads) if spreads else None,
     }
 

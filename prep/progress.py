@@ -18,11 +18,11 @@ PLAIN_LINE_SECONDS = 15.0
 class Progress(Protocol):
     """What the work says of itself."""
 
-    def begin(self, title: str, total: int) -> None:
-        """Begin a pass over a number of clips."""
+    def begin(self, title: str, total: int, what: str = "clips") -> None:
+        """Begin a pass over a number of clips, or of what else is counted."""
 
     def advance(self) -> None:
-        """Say that one more clip is done."""
+        """Say that one more is done."""
 
     def end(self) -> None:
         """End the pass."""
@@ -34,7 +34,7 @@ class Progress(Protocol):
 class Silent:
     """Progress that says nothing, for work that is called from code."""
 
-    def begin(self, title: str, total: int) -> None:
+    def begin(self, title: str, total: int, what: str = "clips") -> None:
         """Say nothing."""
 
     def advance(self) -> None:
@@ -50,22 +50,22 @@ class Silent:
 class Lines:
     """Plain lines on stderr: one when a pass ends, and one now and then during a long one."""
 
-    def begin(self, title: str, total: int) -> None:
+    def begin(self, title: str, total: int, what: str = "clips") -> None:
         """Begin a pass."""
-        self._title, self._total, self._done = title, total, 0
+        self._title, self._total, self._done, self._what = title, total, 0, what
         self._begun = self._said = time.monotonic()
 
     def advance(self) -> None:
-        """Count one clip; say so if nothing was said for a while."""
+        """Count one; say so if nothing was said for a while."""
         self._done += 1
         if time.monotonic() - self._said > PLAIN_LINE_SECONDS:
             self._said = time.monotonic()
-            self.say(f"{self._title}: {self._done} of {self._total} clips")
+            self.say(f"{self._title}: {self._done} of {self._total} {self._what}")
 
     def end(self) -> None:
         """Say how long the pass took."""
         seconds = time.monotonic() - self._begun
-        self.say(f"{self._title}: {self._done} of {self._total} clips, {seconds:.1f} s")
+        self.say(f"{self._title}: {self._done} of {self._total} {self._what}, {seconds:.1f} s")
 
     def say(self, text: str) -> None:
         """Write one line that any output encoding can hold."""
@@ -79,7 +79,7 @@ class Bar:
         self._bar: RichProgress | None = None
         self._task: TaskID | None = None
 
-    def begin(self, title: str, total: int) -> None:
+    def begin(self, title: str, total: int, what: str = "clips") -> None:  # noqa: ARG002 - a bar has no room for it
         """Show the bar of a pass."""
         from rich.console import Console
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -90,7 +90,7 @@ class Bar:
         self._task = self._bar.add_task(title, total=total)
 
     def advance(self) -> None:
-        """Move the bar on by one clip."""
+        """Move the bar on by one."""
         if self._bar is not None and self._task is not None:
             self._bar.advance(self._task)
 

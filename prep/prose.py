@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from statistics import median
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -26,6 +27,12 @@ def plural(word: str) -> str:
     if word.endswith(("s", "x", "z", "ch", "sh")):
         return f"{word}es"
     return f"{word[:-1]}ies" if re.search("[^aeiou]y$", word) else f"{word}s"
+
+
+def middle_and_most(values: Sequence[float], unit: str) -> str:
+    """Return the median and the largest of values with one digit, as one figure where they are the same."""
+    middle, most = (f"{value:.1f} {unit}" for value in (median(values), max(values)))
+    return middle if middle == most else f"{middle} in the median and {most} at most"
 
 
 def was(number: int) -> str:

@@ -16,6 +16,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from prep.errors import ConfigError, Problem, RefusedError
+from prep.names import is_system_file
 from prep.record import VOLATILE
 from prep.recorded import REPORT_FOLDER
 from prep.store import Store, digest, write_whole
@@ -33,6 +34,8 @@ PRIVATE = 0o600
 EXCERPTS = "excerpts"  # folder of a record that holds the sounds of its report
 PRIVATE_FILES = ("key.csv", "run.json", "report.html", "report.md", "methods.md", "stimuli.csv")
 PRIVATE_FOLDER = 0o700
+PAGE_MARK = b'<meta name="generator" content="prep">'
+PAGE_HEAD_BYTES = 256  # of a page, which hold the mark
 SECRET_BYTES = 32
 SHORTEST_SECRET_BYTES = 16
 # One time for every delivered file: when a clip was rendered may depend on its condition.
@@ -152,12 +155,48 @@ def write_report(folder: Path, files: Mapping[str, bytes]) -> None:
     """Write the files of a report into a folder of their own, for the owner alone.
 
     Args:
-        folder: made where it is missing.
-        files: by name; `report/` before one is left out.
+        folder: made where it is missing; one that is there must be empty, or hold such files and no other.
+        files: by name, `methods.md` among them; `report/` before one is left out.
+
+    Raises:
+        ConfigError: something else is there, or it cannot be written.
     """
-    for name, data in files.items():
-        write_whole(folder / name.removeprefix(f"{REPORT_FOLDER}/"), data, PRIVATE)
-    folder.chmod(PRIVATE_FOLDER)
+    named = {name.removeprefix(f"{REPORT_FOLDER}/"): data for name, data in files.items()}
+    try:
+        held = {path.name for path in folder.iterdir() if not is_system_file(path.name)} if folder.exists() else set()
+        # Every report has its methods: without them the rest, though of the same names, is somebody else's.
+        if foreign := sorted(held - named.keys()) or (sorted(held) if "methods.md" not in held else []):
+            what = f"holds {foreign[0]}, which is no file of this report"
+            raise ConfigError([Problem(str(folder), what, "name a new folder, or empty this one")])
+        for name, data in named.items():
+            write_whole(folder / name, data, PRIVATE)
+        folder.chmod(PRIVATE_FOLDER)
+    except OSError as error:
+        raise _unwritable(folder, error, "name a folder that is yours to write, or a new one") from None
+
+
+def write_page(path: Path, page: str, mode: int = 0o644) -> None:
+    """Write a page, over an earlier one of prep's but over no other file.
+
+    Raises:
+        ConfigError: something else is there, or it cannot be written.
+    """
+    try:
+        if path.exists() and not (path.is_file() and PAGE_MARK in _head_of(path)):
+            todo = "name another file, or move this one away"
+            raise ConfigError([Problem(str(path), "is there already, and is no page of prep", todo)])
+        write_whole(path, page.encode(), mode)
+    except OSError as error:
+        raise _unwritable(path, error, "name a file in a folder that is yours to write") from None
+
+
+def _head_of(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(PAGE_HEAD_BYTES)
+
+
+def _unwritable(path: Path, error: OSError, todo: str) -> ConfigError:
+    return ConfigError([Problem(str(path), f"cannot be written: {error.strerror or error}", todo)])
 
 
 def _keep_report(output: Path, files: Mapping[str, bytes]) -> None:
@@ -179,11 +218,19 @@ def latest_record(output: Path) -> Path | None:
 
 
 def records_of(output: Path) -> Iterable[Path]:
-    """Return the folders of the records, in no order."""
+    """Return the folders of the records, in no order.
+
+    Raises:
+        ConfigError: their folder cannot be read.
+    """
     runs = output / "runs"
-    if not runs.is_dir():
-        return ()
-    return (path for path in runs.iterdir() if re.fullmatch(r"[0-9]{4,}", path.name) and path.is_dir())
+    try:
+        if not runs.is_dir():
+            return ()
+        return [path for path in runs.iterdir() if re.fullmatch(r"[0-9]{4,}", path.name) and path.is_dir()]
+    except OSError as error:
+        what = f"cannot be read: {error.strerror or error}"
+        raise ConfigError([Problem(str(runs), what, "make it yours to read")]) from None
 
 
 def _publish_audio(path: Path, sha256: str, store: Store) -> None:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import prep
 from prep import audio
+from prep.spreadsheet import csv_cell
 from prep.store import digest
 from prep.visit import SOUND_LIBRARIES
 
@@ -179,9 +180,9 @@ def key_csv(clips: Sequence[Mapping[str, Any]], slots: Sequence[Mapping[str, Any
 
 
 def _csv(head: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> bytes:
-    """Return rows as CSV with a header; None becomes an empty cell."""
+    """Return rows as CSV with a header; None becomes an empty cell, and no cell is a formula."""
     text = io.StringIO()
-    writer = csv.DictWriter(text, head, restval="", extrasaction="ignore", lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow([csv_cell(name) for name in head])
+    writer.writerows([csv_cell(row.get(name)) for name in head] for row in rows)
     return text.getvalue().encode()

@@ -6,11 +6,14 @@ import re
 import statistics
 from typing import TYPE_CHECKING, Any
 
+from prep.prose import plural
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
 Record = dict[str, Any]
 
+SIGNIFICANT = 0.05  # a smallest p above it settles nothing
 REPORT_FOLDER = "report"  # of a record: pictures and tables, one a file; they name conditions
 
 ACTIVE_SIGNS = frozenset("&<>|[]*`\\@$~^")  # of HTML and of Markdown, wherever they stand
@@ -99,6 +102,51 @@ def hardest(audit: Mapping[str, Any]) -> Mapping[str, Any] | None:
     """Return the tested cue whose smallest attainable p is the largest; None where nothing is tested."""
     tested = [item for item in (audit["after"] or {}).values() if item["smallest_p"] is not None]
     return max(tested, key=lambda item: float(item["smallest_p"])) if tested else None
+
+
+def too_few(audit: Mapping[str, Any]) -> str:
+    """Say that so few units settle nothing, with the smallest p they can give; empty where they can, or none is tested.
+
+    Args:
+        audit: of two conditions, or over all pairs of several.
+    """
+    first = hardest(audit)
+    if first is None or first["smallest_p"] <= SIGNIFICANT:
+        return ""
+    return f"too few {plural(audit['unit'])} to settle anything: smallest possible p {p_figure(first['smallest_p'])}"
+
+
+def last_column(audit: Mapping[str, Any]) -> str:
+    """Return the column that says what is left: after where cues are tested, else delivered, else sources."""
+    return next((column for column in ("after", "delivered") if audit[column]), "sources")
+
+
+def widest_number(item: Mapping[str, Any]) -> tuple[str, float] | None:
+    """Return the number of a cue of several that alone tells most, with its AUC; None where none is off chance.
+
+    Args:
+        item: of one cue in a column of the audit.
+    """
+    known = {name: auc for name, auc in (item.get("numbers") or {}).items() if auc not in (None, 0.5)}
+    return max(known.items(), key=lambda found: abs(found[1] - 0.5)) if known else None
+
+
+def width(item: Mapping[str, Any]) -> float:
+    """Return how far from chance a cue lies, by its AUC or by that of its widest number; below 0 where neither is."""
+    alone = widest_number(item)
+    return max(abs(auc - 0.5) if auc is not None else -1.0 for auc in (item.get("auc"), alone and alone[1]))
+
+
+def widest_first(audit: Mapping[str, Any]) -> list[str]:
+    """Return the cues of an audit by what is left of them in its last column, the widest first."""
+    left = audit[last_column(audit)] or {}
+    return sorted(audit["cues"], key=lambda name: -width(left.get(name) or {}))
+
+
+def alone_figure(item: Mapping[str, Any]) -> str:
+    """Return the widest number of a cue of several with its AUC; a dash where there is none."""
+    alone = widest_number(item)
+    return f"{alone[0]} {figure(alone[1])}" if alone else "-"
 
 
 def figure(value: Any) -> str:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from prep.methods import methods_md
-from prep.prose import joined
 from prep.recorded import (
     by_condition,
     capped_sentence,
@@ -16,10 +15,11 @@ from prep.recorded import (
     values_of,
 )
 from prep.report_cues import cue_sections, cue_tables
+from prep.summary import shortfall_sentences, step_sentences
 from prep.tabular import Table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
     from prep.recorded import Record
 
@@ -33,6 +33,7 @@ def report_md(record: Record) -> str:
     parts = [
         f"# {safe['study']}\n\nThis page names conditions. Keep it with the key, away from listeners.",
         _done(safe),
+        _not_achieved(safe),
         _listed("Not achieved", shortfall_table(record)),
         _set_aside(record, safe),
         _listed("Odd sources", odd_table(record)),
@@ -66,21 +67,19 @@ def _listed(title: str, table: Table) -> str:
 
 
 def _done(safe: Record) -> str:
-    return "## What was done\n\n" + "\n".join(f"- {line}" for line in done_lines(safe))
-
-
-def done_lines(record: Record) -> list[str]:
-    """Say what was done, and on which side only."""
-    counts = record["counts"]
+    """Say what each step did, and on which side only."""
     lines = [
-        f"{counts.get('delivered', 0)} of {len(record['clips'])} clips delivered; chain: {', '.join(record['chain'])}."
+        f"{safe['counts'].get('delivered', 0)} of {len(safe['clips'])} clips delivered.",
+        *(f"{name}: {text}" for name, text in step_sentences(safe)),
+        *(f"Note: {notice}." for notice in safe["notices"]),
     ]
-    for stage in [item["stage"] for item in record["one_sided"]]:
-        # Of what is delivered: the record's own counts are of the table.
-        treated = {name: sum(stage in clip["stages"] for clip in clips) for name, clips in by_condition(record).items()}
-        told = joined([f"{count} {name}" for name, count in treated.items() if count]) or "no"
-        lines.append(f"One-sided: {stage} treated {told} clips only.")
-    return lines + [f"Note: {notice}." for notice in record["notices"]]
+    return "## What was done\n\n" + "\n".join(f"- {line}" for line in lines)
+
+
+def _not_achieved(safe: Record) -> str:
+    """Say what was not achieved, the gravest first."""
+    lines = [f"- {line}" for line in shortfall_sentences(safe)]
+    return "## What was not achieved\n\n" + ("\n".join(lines) or "Nothing that this record knows of.")
 
 
 def shortfall_table(record: Record) -> Table:
@@ -217,7 +216,6 @@ def _fits(record: Record, safe: Record) -> str:
     released = safe["fits"]["release"]
     capped = [f"**The cap bit:** {capped_sentence(stage, fit)}" for stage, fit in released.items() if fit.get("capped")]
     warnings = [f"**{stage}:** {fit['warning']}." for stage, fit in released.items() if fit.get("warning")]
-    warnings += [f"**{warning}**" for warning in _no_better(safe)]
     return "\n\n".join(["## Fits", table.markdown(), *capped, *_shifts(safe), *_stability(safe), *warnings])
 
 
@@ -241,21 +239,6 @@ def _stability(safe: Record) -> Iterable[str]:
                 f"{stage}: had the split been drawn otherwise, the held-out AUC of {spread['cue']} after "
                 f"the correction would have been {spread['auc_p5']:.2f} to {spread['auc_p95']:.2f} (5th to 95th "
                 f"percentile of {spread['splits']} splits, foreseen before encoding; it is no test)."
-            )
-
-
-def _no_better(safe: Record) -> Iterable[str]:
-    """Say of each corrected cue that held-out clips are no closer to chance after the correction."""
-    audit: Mapping[str, Any] | None = safe["audit"]
-    for stage, spread in safe["stability"].items():
-        if not (spread and audit and audit["after"]):
-            continue
-        before, after = (audit[column].get(spread["cue"], {}) for column in ("before", "after"))
-        apart = [column.get("separation") for column in (before, after)]
-        if None not in apart and apart[1] >= apart[0] > 0:
-            yield (
-                f"On held-out clips {stage} brought {spread['cue']} no closer to chance: "
-                f"AUC {before['auc']:.3f} before, {after['auc']:.3f} after."
             )
 
 

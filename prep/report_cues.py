@@ -4,7 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from prep.recorded import audits, figure, hardest, interval_figure, p_figure, pair_figure, titles
+from prep.prose import joined
+from prep.recorded import (
+    SIGNIFICANT,
+    alone_figure,
+    audits,
+    figure,
+    hardest,
+    interval_figure,
+    last_column,
+    p_figure,
+    pair_figure,
+    titles,
+    widest_first,
+)
 from prep.tabular import Table
 
 if TYPE_CHECKING:
@@ -18,8 +31,22 @@ MOST_PAIRS = 20  # of correlated cues
 MEANING = (
     "*Sources* and *delivered* are over all clips and descriptive; *before* and *after* are over held-out "
     "clips, *after* with corrections that never saw them; *matched* is inside matched cells, over delivered "
-    "clips. p and interval belong to *after*. *Not settled* is no pass: it says that these clips cannot tell."
+    "clips. p and interval belong to *after*. *Not settled* is no pass: it says that these clips cannot tell. "
+    "A cue of several numbers is tested by a score over them; *widest number* is the one of them that alone tells the "
+    "same clips apart best, by its own AUC and without a test. The widest cue is on top, by its AUC or that number's."
 )
+NOT_SHOWN = "Columns without a figure are left out."
+# Why a whole column can be empty.
+EMPTY = {
+    "before": "nothing is held out, or there are no units to test with",
+    "after": "nothing is held out, or there are no units to test with",
+    "90 % interval": "there are fewer than 5 units a side",
+    "p": "no p at or below 0.05 can be reached",
+    "p familywise": "no p at or below 0.05 can be reached",
+    "delivered": "nothing was rendered",
+    "matched": "no clips are matched",
+    "widest number": "no cue has one off chance",
+}
 
 
 def cue_sections(record: Record, safe: Record) -> list[str]:
@@ -37,7 +64,7 @@ def cue_sections(record: Record, safe: Record) -> list[str]:
     if "pairs" not in audit:
         told = ["## Cues", *_pair(*pairs[0][:2], limits)]
     else:
-        told = ["## Cues", _omnibus(audit), omnibus_table(record["audit"]).markdown(), *limits]
+        told = ["## Cues", _omnibus(audit), *_shown(omnibus_table(record["audit"])), *limits]
         for raw, tested, title in pairs:
             told += [f"### {title}", *_pair(raw, tested, ())]
     looks = [_look(*pair) for pair in pairs if pair[0].get("looks")]
@@ -61,10 +88,20 @@ def cue_tables(record: Record) -> list[Table]:
     return found
 
 
+def _shown(table: Table) -> list[str]:
+    """Return a table of cues without its empty columns, and why they are empty."""
+    shown, left_out = table.without_empty()
+    reasons: dict[str, list[str]] = {}
+    for name in left_out:
+        reasons.setdefault(EMPTY[name], []).append(name)
+    why = "; ".join(f"{joined(names)}: {reason}" for reason, names in reasons.items())
+    return [shown.markdown(), *([f"{NOT_SHOWN} {why}."] if left_out else [])]
+
+
 def cue_table(audit: Mapping[str, Any], name: str = "cues", title: str = "") -> Table:
-    """Return how far every cue tells two conditions apart."""
+    """Return how far every cue tells two conditions apart, the widest first."""
     rows = []
-    for cue in audit["cues"]:
+    for cue in widest_first(audit):
         found = {column: (audit[column] or {}).get(cue) or {} for column in ("sources", "before", "after", "delivered")}
         tested = found["after"]
         rows.append(
@@ -76,25 +113,30 @@ def cue_table(audit: Mapping[str, Any], name: str = "cues", title: str = "") -> 
                 p_figure(tested.get("p_familywise")),
                 figure(found["delivered"].get("auc")),
                 figure(found["delivered"].get("auc_matched")),
+                alone_figure(found[last_column(audit)]),
                 tested.get("verdict", "descriptive only"),
             )
         )
-    columns = "sources", "before", "after", "90 % interval", "p", "p familywise", "delivered", "matched", "verdict"
+    columns = (
+        *("sources", "before", "after", "90 % interval", "p", "p familywise", "delivered", "matched"),
+        *("widest number", "verdict"),
+    )
     caption = f"AUC of each cue{': ' if title else ''}{title}, {audit['b']} above {audit['a']}; 0.5 is chance."
     return Table(name, caption, ("cue", *columns), rows)
 
 
 def omnibus_table(audit: Mapping[str, Any]) -> Table:
-    """Return of each cue which pair of several conditions it tells apart best, and what that settles."""
+    """Return of each cue which pair of several conditions it tells apart best, and what that settles; widest first."""
     rows = []
-    for name in audit["cues"]:
+    for name in widest_first(audit):
         before, after, delivered = (
             (audit[column] or {}).get(name) or {} for column in ("before", "after", "delivered")
         )
         p, familywise = p_figure(after.get("p")), p_figure(after.get("p_familywise"))
-        figures = pair_figure(before), pair_figure(after), p, familywise, pair_figure(delivered)
+        alone = alone_figure((audit[last_column(audit)] or {}).get(name) or {})
+        figures = pair_figure(before), pair_figure(after), p, familywise, pair_figure(delivered), alone
         rows.append((name, *figures, after.get("verdict", "descriptive only")))
-    head = ("cue", "before", "after", "p", "p familywise", "delivered", "verdict")
+    head = ("cue", "before", "after", "p", "p familywise", "delivered", "widest number", "verdict")
     return Table("pairs", "The pair of conditions that each cue tells apart best, with its AUC.", head, rows)
 
 
@@ -118,7 +160,7 @@ def _pair(raw: Mapping[str, Any], audit: Mapping[str, Any], limits: Iterable[str
     return [
         _attainable(audit),
         f"AUC is the probability that a clip of {audit['b']} has the higher value than one of {audit['a']}. {MEANING}",
-        cue_table(raw).markdown(),
+        *_shown(cue_table(raw)),
         *limits,
         *_meetings(audit),
         *_score_notes(audit),
@@ -190,13 +232,16 @@ def _limit_lines(record: Record) -> Iterable[str]:
 
 def _score_notes(audit: Mapping[str, Any]) -> Iterable[str]:
     """Say of each cue of several numbers that its AUC is that of a score, and give each number's own."""
-    for name in audit["cues"]:
-        own = audit["features"].get(name)
-        if own and audit["after"]:
-            figures = ", ".join(f"{feature} {figure(auc)}" for feature, auc in own.items())
+    column = last_column(audit)
+    where = {"after": "the held-out clips, after", "delivered": "the delivered clips", "sources": "the sources"}[column]
+    taught = "the sources" if audit["before"] is None else "the fit split of the sources"
+    for name in widest_first(audit):
+        item = (audit[column] or {}).get(name) or {}
+        if item.get("numbers"):
+            figures = ", ".join(f"{number} {figure(auc)}" for number, auc in item["numbers"].items())
             yield (
-                f"{name} is scored by a classifier over its numbers, trained on the fit split of the sources; its AUC "
-                f"is that of the score. Each number's own AUC over the delivered clips: {figures}."
+                f"{name} is scored by a classifier over its numbers, trained on {taught}; its AUC is that of the "
+                f"score. Each number's own AUC over {where}: {figures}."
             )
 
 
@@ -231,7 +276,9 @@ def _attainable(audit: Mapping[str, Any]) -> str:
     first = hardest(audit)
     if first is None:
         return "Nothing is tested: the table names no units, or there is no held-out half. All figures are descriptive."
-    enough = "" if first["smallest_p"] <= 0.05 else ", so no difference can be settled here, whatever the figures say"
+    enough = (
+        "" if first["smallest_p"] <= SIGNIFICANT else ", so no difference can be settled here, whatever the figures say"
+    )
     return (
         f"The held-out half has {first['units_a']} units of {audit['a']} and {first['units_b']} of {audit['b']} "
         f"({audit['unit']}). The smallest p they can give is {first['smallest_p']:.3g}{enough}. A claim that a cue "

@@ -12,8 +12,8 @@ import numpy as np
 from prep.charts import Curve, Dot, Interval, Region, Strip, curves, forest, shortened, strips
 from prep.design import Design, Observations, canonical
 from prep.matching import BIN_HZ
-from prep.prose import sentence
-from prep.recorded import by_condition, corrected_cues, measures_of
+from prep.prose import joined, sentence
+from prep.recorded import by_condition, corrected_cues, last_column, measures_of, widest_first, widest_number
 from prep.roc import Band, Roc, matched_band, matched_roc, pooled_band, pooled_roc
 
 if TYPE_CHECKING:
@@ -228,35 +228,37 @@ def correction_figures(record: Record) -> list[Figure]:
 # The audit ----------------------------------------------------------------------------------------
 
 
-def battery(audit: Mapping[str, Any], margin: float) -> Markup:
-    """Return every cue about chance, the widest first.
+def battery(audit: Mapping[str, Any], margin: float) -> Figure:
+    """Return every cue about chance, the widest first; where nothing is tested, in the sources and as delivered.
 
     Args:
         audit: of two conditions.
         margin: of the claim that a cue cannot tell them apart, AUC.
     """
+    first = "before" if audit["before"] else "sources"
     rows = []
-    for name in audit["cues"]:
+    for name in widest_first(audit):
         columns = {column: (audit[column] or {}).get(name) or {} for column in AUC_COLUMNS}
         tested = columns["after"]
-        before = columns["before"].get("auc") if columns["before"] else columns["sources"].get("auc")
+        marks = {kind: columns[kind].get("auc") for kind in (first, "delivered", "after")}
         rows.append(
             Interval(
                 name,
-                before,
-                tested.get("auc"),
-                columns["delivered"].get("auc"),
+                {kind: auc for kind, auc in marks.items() if auc is not None},
                 tested.get("auc_low"),
                 tested.get("auc_high"),
                 tested.get("verdict", "descriptive only"),
+                widest_number(columns[last_column(audit)]),
             )
         )
-    rows.sort(
-        key=lambda row: (
-            -max((abs(value - 0.5) for value in (row.after, row.delivered) if value is not None), default=-1)
-        )
-    )
-    return forest(rows, margin, f"AUC of every cue before, after and delivered, {audit['b']} above {audit['a']}")
+    drawn = [kind for kind in (first, "after", "delivered") if any(kind in row.marks for row in rows)]
+    bounded = any(row.low is not None and row.high is not None for row in rows)
+    told = [f"{kind} (with its 90 % interval)" if kind == "after" and bounded else kind for kind in drawn]
+    alone = " A cross: the widest single number of a cue of several." if any(row.alone for row in rows) else ""
+    tested_text = "" if audit["after"] else " Nothing is tested."
+    label = f"AUC of every cue {joined(drawn)}, {audit['b']} above {audit['a']}"
+    caption = f"AUC of every cue: {joined(told)}; the widest on top, as in the table.{alone}{tested_text}"
+    return Figure(forest(rows, margin, label), caption)
 
 
 def roc_figures(record: Record, audit: Mapping[str, Any]) -> list[Figure]:

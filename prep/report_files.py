@@ -53,8 +53,9 @@ def _pictures(record: Record) -> Iterator[tuple[str, str, str]]:
     several = len(audits(record)) > 1
     for pair, (audit, title) in enumerate(zip(audits(record), titles(record), strict=True), 1):
         number = f"-{pair}" if several else ""
-        if picture := battery(audit, margin):
-            yield f"cues{number}", str(picture), f"AUC of every cue before, after and delivered. {title}".strip()
+        cues = battery(audit, margin)
+        if cues.picture:
+            yield f"cues{number}", str(cues.picture), f"{cues.caption} {title}".strip()
         for place, figure in enumerate(roc_figures(record, audit), 1):
             if figure.picture:
                 yield f"roc{number}-{place}", str(figure.picture), figure.caption

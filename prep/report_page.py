@@ -15,6 +15,7 @@ from prep.methods import methods_md
 from prep.page import printable, rendered
 from prep.recorded import audits, by_condition, titles
 from prep.report import report_md
+from prep.report_cues import NOT_SHOWN
 from prep.report_figures import (
     Figure,
     battery,
@@ -25,7 +26,7 @@ from prep.report_figures import (
 )
 from prep.report_listening import heard_clips, missing_excerpts
 from prep.store import digest, key_of
-from prep.summary import shortfall_sentences, step_sentences, unblinded_sentences
+from prep.summary import step_sentences, unblinded_sentences
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -43,7 +44,7 @@ class Pair(NamedTuple):
     """The audit of two conditions on the page: what they are called, the pictures, and the words under them."""
 
     title: str
-    picture: Any
+    battery: Figure
     blocks: Sequence[Block]
     details: Sequence[Block]
     rocs: Sequence[Figure]
@@ -61,6 +62,7 @@ def report_html(
     """
     # Read before control codes are written out, which would change what a name stands for.
     sections = dict(_sections(report_md(record)))
+    not_achieved = sections.pop("What was not achieved", [])
     methods = methods_md(record)
     record = printable(record)
     intro, pairs = _pairs(record, sections.pop("Cues", []))
@@ -70,7 +72,7 @@ def report_html(
         unblinded=printable(unblinded_sentences(record.get("unblinded", []) if unblinded is None else unblinded)),
         steps=step_sentences(record),
         one_sided={item["stage"] for item in record["one_sided"]},
-        shortfalls=shortfall_sentences(record),
+        shortfalls=not_achieved,
         conditions=sections.pop("Conditions", []),
         split=_split(record),
         audit_blocks=intro,
@@ -159,11 +161,11 @@ def _pairs(record: Record, blocks: Sequence[Block]) -> tuple[list[Block], list[P
 
 
 def _folded(blocks: Sequence[Block]) -> tuple[list[Block], list[Block]]:
-    """Return what stands open of a pair's words, up to its table and the limits under it, and the rest."""
+    """Return what stands open of a pair's words, up to its table and what belongs to it, and the rest."""
     table = next((place for place, block in enumerate(blocks) if block["kind"] == "table"), len(blocks) - 1)
     open_, rest = [*blocks[: table + 1]], blocks[table + 1 :]
-    limits = [block for block in rest if block.get("text", "").startswith("Limit ")]
-    return open_ + limits, [block for block in rest if block not in limits]
+    told = [block for block in rest if block.get("text", "").startswith(("Limit ", NOT_SHOWN))]
+    return open_ + told, [block for block in rest if block not in told]
 
 
 # What the steps did to the clips ------------------------------------------------------------------

@@ -7,10 +7,13 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from prep import audio
+from prep.destinations import check_destination, writing_to
 from prep.drawing import waveform_svg
-from prep.errors import ClipError
-from prep.page import rendered
+from prep.errors import ClipError, ConfigError, Problem
+from prep.names import exists
+from prep.page import printable, rendered
 from prep.stages.screen import CHECKS
+from prep.store import write_whole
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -20,6 +23,43 @@ if TYPE_CHECKING:
     from prep.table import Row
 
 MOST_DRAWN = 500  # clips with a picture; the rest are listed
+TITLE = "Screened clips"  # by which a page is known
+HEAD_BYTES = 1000  # of a page, with its title
+
+
+def check_page(page: Path) -> None:
+    """See that a page can be written, before the work, and that no other file is there.
+
+    Raises:
+        ConfigError: what is there is no page of screened clips.
+        RefusedError: its folder cannot be written.
+    """
+    if page.is_dir():
+        raise ConfigError([Problem(str(page), "is a folder", "name the page in it, as review.html")])
+    if exists(page) and not _is_page(page):
+        raise ConfigError([Problem(str(page), "is there already, and is no page of a screen", "name another file")])
+    check_destination(page.parent)
+
+
+def _is_page(path: Path) -> bool:
+    try:
+        if not path.is_file():
+            return False
+        with path.open("rb") as file:
+            return f"<title>{TITLE}</title>".encode() in file.read(HEAD_BYTES)
+    except OSError:
+        return False
+
+
+def write_page(screened: Screened, page: Path) -> None:
+    """Write the page of screened clips.
+
+    Raises:
+        RefusedError: it cannot be written.
+    """
+    text = review_page(screened, page)
+    with writing_to(page):
+        write_whole(page, text.encode())
 
 
 def review_page(screened: Screened, page: Path) -> str:
@@ -35,7 +75,8 @@ def review_page(screened: Screened, page: Path) -> str:
     counts: dict[str, int] = {}
     for clip in shown:
         counts[clip["state"]] = counts.get(clip["state"], 0) + 1
-    return rendered("review.html", place=screened.place, checks=screened.checks, clips=shown, counts=counts)
+    place = printable(screened.place)
+    return rendered("review.html", title=TITLE, place=place, checks=screened.checks, clips=shown, counts=counts)
 
 
 def _urgency(found: Findings | None, error: str) -> int:
@@ -56,7 +97,7 @@ def _state(found: Findings | None, error: str) -> str:
 def _shown(row: Row, found: Findings | None, error: str, page: Path, *, drawn: bool) -> dict[str, Any]:
     """Return what the page tells of one clip."""
     told = [] if found is None else [item for item in (*found.cut_for, *found.findings) if item.outcome != "passed"]
-    return {
+    about = {
         "name": row.file_name,
         "state": _state(found, error),
         "error": error,
@@ -64,9 +105,11 @@ def _shown(row: Row, found: Findings | None, error: str, page: Path, *, drawn: b
             {"check": item.check, "outcome": item.outcome, "reason": item.reason, "evidence": _evidence(item)}
             for item in told
         ],
-        "waveform": _waveform(row, [span for item in told for span in spans_of(item)]) if drawn and not error else "",
-        "source": quote(os.path.relpath(row.path, page.absolute().parent)),
+        # The bytes of a name that is not UTF-8 are those of the file.
+        "source": quote(os.path.relpath(row.path, page.absolute().parent), errors="surrogateescape"),
     }
+    spans = [span for item in told for span in spans_of(item)]
+    return {**printable(about), "waveform": _waveform(row, spans) if drawn and not error else ""}
 
 
 def spans_of(finding: Finding) -> list[tuple[float, float]]:

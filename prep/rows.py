@@ -12,7 +12,18 @@ from typing import TYPE_CHECKING
 
 from prep.document import did_you_mean
 from prep.errors import Problem
-from prep.names import SOUND_SUFFIXES, exists, fold, is_system_file, is_utf8, leads_nowhere, listing_of, locate, nearest
+from prep.names import (
+    SOUND_SUFFIXES,
+    exists,
+    fold,
+    is_system_file,
+    is_utf8,
+    leads_nowhere,
+    listing_of,
+    locate,
+    nearest,
+    shown,
+)
 from prep.table import Reading, Row, likewise, some_of
 
 if TYPE_CHECKING:
@@ -195,5 +206,6 @@ def _unlisted(rows: Sequence[Row], folder: Path, listing: Listing) -> list[Probl
         }
         - listed
     )
-    names = [Path(os.path.relpath(path, folder)).as_posix() for path in beside]
+    # Notices go into the record, which holds no bytes that are not UTF-8.
+    names = [shown(Path(os.path.relpath(path, folder)).as_posix(), "utf-8") for path in beside]
     return some_of([Problem(name, "is not in the table", "it is left out") for name in names], folder.name)

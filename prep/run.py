@@ -20,6 +20,7 @@ from prep.excerpts import made_excerpts
 from prep.limits import ALL, judged, parse_limit
 from prep.methods import methods_md
 from prep.models import digests_of
+from prep.outcome import failures
 from prep.passes import Branch, Entry, Runner, branches_of
 from prep.publish import publish, study_secret
 from prep.record import clip_record, json_bytes, key_csv, manifest_csv, slot_records, this_platform, versions
@@ -54,9 +55,7 @@ class Done:
     @property
     def exit_code(self) -> int:
         """0 where every slot is filled, no clip failed and every limit holds, else 1."""
-        filled = all(slot["filled_by"] for slot in self.record["slots"])
-        whole = filled and not any(clip["status"] == "failed" for clip in self.record["clips"])
-        return 0 if whole and not any(limit["broken"] for limit in self.record["limits"]) else 1
+        return 1 if failures(self.record) else 0
 
 
 def run_study(
@@ -89,6 +88,7 @@ def run_study(
     with _treated(plan, progress, workers) as (runner, branches):
         output = plan.loaded.path(plan.loaded.study.output)
         record = _record(plan, runner, branches, study_secret(output, secret), fail_if)
+        record["own_secret"] = secret is None
         record["unblinded"] = read_unblinded(output)
         excerpts = made_excerpts(record, [entry.row.path for entry in runner.entries], runner.store)
         record["excerpts"] = excerpts.record

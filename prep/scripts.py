@@ -96,14 +96,15 @@ def read_script(path: Path, row: Row) -> tuple[list[tuple[int, str]], list[Probl
     """
     name = row.columns[SCRIPT_COLUMN]
     if not exists(path) or not path.is_file():
-        hint = nearest(path.name, listing_of(path.parent).values()) or "correct the name or add the file"
+        hint = nearest(path.name, listing_of(path.parent).values()) or "name a text file, a line a clip"
         return [], [
             Problem(row.where, f"the script {name!r} {'is no file' if exists(path) else 'does not exist'}", hint)
         ]
     try:
         text, problems = read_text(path)
     except OSError as error:
-        return [], [Problem(row.where, f"the script {name!r} cannot be read: {error.strerror or error}")]
+        what = f"the script {name!r} cannot be read: {error.strerror or error}"
+        return [], [Problem(row.where, what, "name a file that can be read")]
     if problems:
         return [], problems
     lines = [(number, line.strip()) for number, line in enumerate(re.split(r"\r\n|\r|\n", text), 1) if line.strip()]
@@ -117,7 +118,9 @@ def _line_problems(name: str, lines: Sequence[tuple[int, str]]) -> Iterator[Prob
     first: dict[str, int] = {}
     for number, text in lines:
         said = " ".join(re.findall(r"\w+", unicodedata.normalize("NFKC", text).casefold()))
-        if not said:
+        if "\0" in text:
+            yield Problem(f"{name}:{number}", f"{text!r} holds a NUL character", "take it out, or save it as UTF-8")
+        elif not said:
             yield Problem(f"{name}:{number}", f"{text!r} has no word", "write what is read, or take the line out")
         elif first.setdefault(said, number) != number:
             what = f"{text!r} is line {first[said]} again"
@@ -146,7 +149,8 @@ def _row_of(take: Row, stem: str, number: int, text: str, *, width: int, labels:
 
 def folder_of(file_name: str) -> str:
     """Return where the clips of a take lie: its name without suffix, and never outside of their folder."""
-    parts = PurePath(file_name).with_suffix("").parts
+    path = PurePath(file_name)
+    parts = (path.with_suffix("") if path.name else path).parts
     return "/".join(part for part in parts if part not in ("/", "\\", ".", "..")) or "take"
 
 
@@ -155,13 +159,22 @@ def attempt_name(planned: str, attempt: int) -> str:
     return f"{planned.removesuffix('.wav')}_{attempt}.wav"
 
 
+def planned_name(file_name: str) -> str:
+    """Return the name of the line that a file name would be an attempt at, as `attempt_name` gives it; "" of none."""
+    stem, mark, attempt = file_name.removesuffix(".wav").rpartition("_")
+    named = mark and file_name.endswith(".wav") and re.fullmatch("[1-9][0-9]*", attempt)
+    return f"{stem}.wav" if named else ""
+
+
 def _clashes(rows: Sequence[Row], takes: Sequence[Take], folder: Path) -> Iterator[Problem]:
     """Yield names that would stand for two things: clips of one name, and scripts of one stem."""
     counts = Counter(row.file_name for row in rows)
+    attempts = {planned_name(name): name for name in counts}
     for take in takes:
-        twice = [line for line in take.lines if counts[line.row.file_name] > 1]
+        names = [line.row.file_name for line in take.lines]
+        twice = [attempts.get(name, name) for name in names if counts[name] > 1 or name in attempts]
         if twice:
-            what = f"the clips of the take {take.row.file_name} would have names of others, as {twice[0].row.file_name}"
+            what = f"the clips of the take {take.row.file_name} would have names of others, as {twice[0]}"
             yield Problem(take.row.where, what, "rename the take or the others")
     yield from _same_stems(takes, folder)
 
@@ -169,6 +182,8 @@ def _clashes(rows: Sequence[Row], takes: Sequence[Take], folder: Path) -> Iterat
 def _same_stems(takes: Iterable[Take], folder: Path) -> Iterator[Problem]:
     first: dict[str, Path] = {}
     for take in takes:
+        if not take.lines:  # its script has been told of, and may be a link that loops
+            continue
         path = (folder / take.script).resolve()
         if first.setdefault(path.stem, path) != path:
             what = f"the scripts {first[path.stem].name} and {take.script} would give passages of one name"

@@ -2,7 +2,8 @@
 
 The fit split alone is searched: each setting is fitted on some of its units and judged on the others, in folds. The
 held-out half is opened once, for the chain that was found. A setting is milder than the next of its stage's rungs;
-stages are tried in the order in which they belong into a chain.
+stages are tried in the order in which they belong into a chain. Steps of the study's own chain that are no cure, as
+its screen, stay where they are, and every setting is tried behind them.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ from prep.check import checked
 from prep.classifiers import cue_classes
 from prep.errors import ConfigError, Problem
 from prep.passes import Branch, Entry, Runner
+from prep.progress import Silent
+from prep.prose import joined
 from prep.run import audit_plan
 from prep.score import features_of
 from prep.separability import describe
@@ -83,6 +86,7 @@ class Suggestion:
         chain: steps as YAML has them.
         tried: every setting that was tried, in order.
         unreached: cues that no setting brought within the margin.
+        left_out: what became of each step of the study's own chain that the search replaced.
         too_small: why so few units can tell nothing; empty where they can.
         record: of the audit of the chain, held-out half included.
     """
@@ -91,6 +95,7 @@ class Suggestion:
     chain: list[dict[str, dict[str, Any]]]
     tried: list[Tried]
     unreached: list[str]
+    left_out: list[str]
     too_small: str
     record: dict[str, Any] = field(repr=False)
 
@@ -99,6 +104,14 @@ class Suggestion:
         """0 where every cue was brought within the margin on enough units, else 1."""
         return 1 if self.unreached or self.too_small else 0
 
+    @property
+    def conclusion(self) -> str:
+        """What the search came to in a line, which is why the exit code is what it is."""
+        missed = f"nothing brings {joined(self.unreached)} within {self.margin:g}" if self.unreached else ""
+        why = "; ".join(part for part in (missed, self.too_small) if part)
+        within = f"every cue that a step can take out is within {self.margin:g} on unseen units of the fit split"
+        return f"exit code {self.exit_code}: {why or within}"
+
 
 def suggest_chain(
     config: Path, progress: Progress, *, margin: float | None = None, workers: int | None = None
@@ -106,7 +119,7 @@ def suggest_chain(
     """Return the mildest chain that brings the cues it can cure within the margin, and the proof of it.
 
     Args:
-        config: a study; its own chain says only how clips are encoded.
+        config: a study; of its own chain the steps that are no cure stay, and the encoder.
         progress: what is told of the work.
         margin: largest separation; the study's equivalence margin by default.
         workers: processes.
@@ -131,14 +144,17 @@ def suggest_chain(
         store = Store(plan.loaded.path(plan.loaded.study.cache))
         search = _Search(plan, compare, Runner(plan.loaded.study, entries, pool, store, progress), bound)
         search.climb()
-    steps = [stage_classes()[rung.step].model_validate(rung.parameters) for rung in search.chosen]
-    encoder = plan.chain.encoder
-    study = plan.loaded.study.model_copy(update={"chain": (*steps, encoder)})
+    study = plan.loaded.study.model_copy(update={"chain": tuple(search.steps(search.chosen))})
     final = replace(plan, loaded=replace(plan.loaded, study=study), chain=Chain.of(study.chain))
     done = audit_plan(final, progress, workers=workers)
-    chain = [{rung.step: rung.parameters} for rung in search.chosen]
-    chain.append({encoder.NAME: encoder.model_dump(mode="json", exclude_none=True)})
-    return Suggestion(bound, chain, search.tried, search.unreached, _too_small(plan), done.record)
+    found = {rung.step: rung.parameters for rung in search.chosen}
+    chain = [{step.NAME: found.get(step.NAME, _as_given(step))} for step in study.chain]
+    return Suggestion(bound, chain, search.tried, search.unreached, search.left_out, _too_small(plan), done.record)
+
+
+def _as_given(step: Step) -> dict[str, Any]:
+    """Return the parameters of a step as YAML may have them, without those that are their defaults."""
+    return step.model_dump(mode="json", exclude_none=True, exclude_unset=True)
 
 
 def _too_small(plan: Plan) -> str:
@@ -166,38 +182,79 @@ class _Search:
         self.chosen: list[Rung] = []
         self.tried: list[Tried] = []
         self.unreached: list[str] = []
+        self.left_out: list[str] = []
         self.spectrum = cue_classes()[SPECTRUM]()
         self.cues = {cue.NAME: cue for cue in plan.loaded.study.cues()} | {SPECTRUM: self.spectrum}
         names = [entry.row.columns[plan.split_by] for entry in runner.entries]
         units = sorted(set(names))
         random.Random(plan.loaded.study.audit.seed).shuffle(units)  # noqa: S311 - a draw, no secret
         self.folds = [frozenset(units[start::FOLDS]) for start in range(min(FOLDS, len(units)))]
+        self.groups = list(self._groups())
+        tried = {name for names, *_ in self.groups for name in names}
+        self.own = {step.NAME: step for step in plan.chain.stages if step.NAME in tried}
+        stages = [step for step in plan.loaded.study.chain if isinstance(step, Stage) and step.NAME not in tried]
+        self.before = [step for step in stages if not step.LEVEL]
+        self.level = [step for step in stages if step.LEVEL]
+
+    def _groups(self) -> Iterator[tuple[tuple[str, ...], list[Rung], list[Cue]]]:
+        """Yield the steps that are tried for one another, their settings, and the cues that they may take out."""
+        for group in ORDER:
+            names = (group,) if isinstance(group, str) else group
+            rungs = _rungs(names, self.compare)
+            cues = [self.cues[name] for name in _cures(names) if name in self.cues]
+            if rungs and cues:
+                yield names, rungs, cues
+
+    def steps(self, rungs: Sequence[Rung]) -> list[Step]:
+        """Return a whole chain: the study's own steps that are no cure, some settings, and its encoder.
+
+        Raises:
+            ValueError: a setting is none of its step.
+        """
+        found = [stage_classes()[item.step].model_validate(item.parameters) for item in rungs]
+        return [*self.before, *found, *self.level, self.plan.chain.encoder]
 
     def climb(self) -> None:
         """Choose a rung of every group that is needed, the mildest that is enough."""
-        self.runner.inspect()
-        for group in ORDER:
-            names = (group,) if isinstance(group, str) else group
-            rungs, cures = _rungs(names, self.compare), _cures(names)
-            cues = [self.cues[name] for name in cures if name in self.cues]
-            if not rungs or not cues:
-                continue
-            is_level = names == LEVEL_STEPS
+        kept = Chain.of(self.steps(()))
+        self.runner.inspect(kept, [Branch("evidence", frozenset({"fit"}))])
+        progress, self.runner.progress = self.runner.progress, Silent()
+        progress.begin("search", sum(1 + len(rungs) for _, rungs, _ in self.groups), "settings")
+        self.progress = progress
+        for names, rungs, cues in self.groups:
             start = self._look(None, cues)
             self.tried.append(start)
-            if self._enough(start) and not is_level:
-                continue
-            self._choose(rungs, cues, start)
+            chosen = None
+            needless = self._enough(start) and names != LEVEL_STEPS
+            if not needless:
+                chosen = self._choose(rungs, cues, start)
+            self.left_out += self._replaced(names, start if needless else None, chosen)
+        progress.end()
 
-    def _choose(self, rungs: Sequence[Rung], cues: Sequence[Cue], start: Tried) -> None:
-        """Try rungs until one is enough; keep it, or the best one that helps at all."""
+    def _replaced(self, names: Sequence[str], enough: Tried | None, chosen: Rung | None) -> Iterator[str]:
+        """Say what became of the study's own steps of one group, and why."""
+        for name, step in self.own.items():
+            if name not in names or (chosen and (chosen.step, chosen.parameters) == (name, _as_given(step))):
+                continue
+            if enough is not None:
+                within = joined([f"{cue} ({apart or 0.0:.3f})" for cue, apart in enough.separation.items()])
+                yield f"{name} left out: already within the margin without it: {within}"
+            elif chosen is None:
+                yield f"{name} left out: no setting of it helped"
+            elif chosen.step == name:
+                yield f"{name}: with the settings found here in place of the study's own"
+            else:
+                yield f"{name} left out: {chosen.step} is in its place"
+
+    def _choose(self, rungs: Sequence[Rung], cues: Sequence[Cue], start: Tried) -> Rung | None:
+        """Try rungs until one is enough; keep and return it, or the best one that helps at all."""
         best: Tried | None = None
         for rung in rungs:
             found = self._look(rung, cues)
             if self._enough(found):
                 self.tried.append(replace(found, chosen=True, why="the mildest that is enough"))
                 self.chosen.append(rung)
-                return
+                return rung
             self.tried.append(found)
             if best is None or _widest(found) < _widest(best):
                 best = found
@@ -207,6 +264,8 @@ class _Search:
             kept = replace(best, chosen=True, why="not enough, but the best")
             self.tried[self.tried.index(best)] = kept
             self.chosen.append(best.rung)
+            return best.rung
+        return None
 
     def _enough(self, found: Tried) -> bool:
         return _widest(found) <= self.margin
@@ -214,11 +273,11 @@ class _Search:
     def _look(self, rung: Rung | None, cues: Sequence[Cue]) -> Tried:
         """Return what the chosen chain with one more setting leaves of some cues, in folds of units."""
         rungs = [*self.chosen, *([rung] if rung else [])]
+        self.progress.advance()
         try:
-            steps: list[Step] = [stage_classes()[item.step].model_validate(item.parameters) for item in rungs]
+            chain = Chain.of(self.steps(rungs))
         except ValueError as error:
             return Tried(rung, {cue.NAME: None for cue in cues}, None, why=str(error))
-        chain = Chain.of([*steps, self.plan.chain.encoder])
         asked = tuple({cue.NAME: cue for cue in (*cues, self.spectrum)}.values())
         values: dict[int, CueValues] = {}
         why = ""

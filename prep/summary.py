@@ -6,11 +6,14 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from prep.prose import counted, joined, selected, sentence
+from prep.recorded import figure, last_column, p_figure, too_few, widest_first, widest_number, width
+from prep.stage import Stage
+from prep.stages import stage_classes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-Record = dict[str, Any]
+    from prep.recorded import Record
 
 TOLD_APART = "told apart"
 NOT_SETTLED = "not settled"
@@ -29,9 +32,28 @@ DEEDS = {
 
 
 def step_sentences(record: Record) -> list[tuple[str, str]]:
-    """Return each step of the chain, in order, with what it did in one sentence."""
+    """Return each step, in order, with what it did in one sentence: takes cut first, then those of the chain."""
     settings = {name: values for step in record["config"]["chain"] for name, values in step.items()}
-    return [(name, _step(record, name, settings.get(name, {}))) for name in record["chain"]]
+    cut = [("takes", _cut(record))] if record.get("takes") else []
+    return [*cut, *((name, _step(record, name, settings.get(name, {}))) for name in record["chain"])]
+
+
+def _cut(record: Record) -> str:
+    """Say how many clips were cut from how many takes, by what, and how to listen to the cuts."""
+    takes = record["takes"]
+    clips, lines, missing = (
+        sum(take["clips"] for take in takes),
+        sum(take["lines"] for take in takes),
+        sum(len(take["missing"]) for take in takes),
+    )
+    ways = Counter(take["cut_by"] for take in takes)
+    table = (record["config"].get("clips") or {}).get("table") or "TABLE"
+    lost = f", {counted(missing, 'line')} without a clip" if missing else ""
+    return (
+        f"cut {counted(clips, 'clip')} for {counted(lines, 'line')} of script from {counted(len(takes), 'take')} "
+        f"({joined([f'{count} by {way}' for way, count in sorted(ways.items())])}){lost}; to listen to every cut: "
+        f"prep cut {table} -o FOLDER."
+    )
 
 
 def _step(record: Record, name: str, settings: Mapping[str, Any]) -> str:
@@ -140,16 +162,20 @@ def _cue_shortfalls(record: Record) -> Iterator[str]:
     if audit is None:
         yield "Nothing was proven: no two conditions are compared."
         return
-    if not audit["after"]:
-        yield "Nothing was proven on held-out clips: there is no held-out half, or no evidence of it."
-        return
     tested = audit["after"]
-    apart = [f"{name} ({_auc(item)}, p = {item['p']:.3g})" for name, item in tested.items() if _is(item, TOLD_APART)]
-    if apart:
-        yield f"Still told apart on held-out clips by {_named(apart)}."
-    open_ = [name for name, item in tested.items() if _is(item, NOT_SETTLED)]
-    if open_:
-        yield f"Not settled, which is no pass, for {len(open_)} of {counted(len(tested), 'cue')}: {_named(open_)}."
+    if not tested:
+        yield "Nothing was proven on held-out clips: there is no held-out half, or no evidence of it."
+        yield from _described(record)
+        return
+    ordered = [(name, tested[name]) for name in widest_first(audit) if name in tested]
+    if apart := [_told(record, name, item) for name, item in ordered if item["verdict"] == TOLD_APART]:
+        yield f"Still told apart on held-out clips, the widest first: {_named(apart)}."
+    if unsettled := [_told(record, name, item) for name, item in ordered if item["verdict"] == NOT_SETTLED]:
+        few = too_few(audit)
+        yield (
+            f"Not settled, which is no pass, for {len(unsettled)} of {counted(len(tested), 'cue')}"
+            f"{f' ({few})' if few else ''}, the widest first: {_named(unsettled)}."
+        )
     for stage, spread in record["stability"].items():
         cue = spread and spread["cue"]
         before, after = ((audit[column] or {}).get(cue, {}) for column in ("before", "after"))
@@ -161,13 +187,41 @@ def _cue_shortfalls(record: Record) -> Iterator[str]:
             )
 
 
-def _is(item: Mapping[str, Any], verdict: str) -> bool:
-    return bool(item.get("verdict") == verdict)
+def _described(record: Record) -> Iterator[str]:
+    """Name the cues that lie beyond the study's margin where nothing is tested."""
+    audit = record["audit"]
+    column, margin = last_column(audit), record["config"]["audit"]["equivalence_auc"]
+    left = audit[column] or {}
+    wide = [name for name in widest_first(audit) if width(left.get(name) or {}) > margin]
+    if wide:
+        clips = {"delivered": "the delivered clips", "sources": "the sources"}[column]
+        names = _named([_told(record, name, left[name]) for name in wide])
+        yield (
+            f"Described and not tested, {len(wide)} of {counted(len(left), 'cue')} lie more than {margin:g} from "
+            f"chance (0.5) over {clips}, the widest first: {names}."
+        )
 
 
-def _auc(item: Mapping[str, Any]) -> str:
+def _told(record: Record, name: str, item: Mapping[str, Any]) -> str:
+    """Return a cue with its AUC, its widest number and its p, and the stages that might take it out."""
+    parts = [auc_words(item)]
+    if item.get("p") is not None:
+        parts.append(f"p = {p_figure(item['p'])}")
+    able = [
+        stage
+        for stage, known in stage_classes().items()
+        if issubclass(known, Stage) and name in known.CURES and stage not in record["chain"]
+    ]
+    told = f"{name} ({', '.join(parts)}"
+    return f"{told}; {' or '.join(able)} addresses it)" if able else f"{told})"
+
+
+def auc_words(item: Mapping[str, Any]) -> str:
+    """Return the AUC of a cue, with the pair of conditions it is for and its widest single number, where there are."""
     pair = f", {item['pair'][1]} over {item['pair'][0]}" if item.get("pair") else ""
-    return "no AUC" if item["auc"] is None else f"AUC {item['auc']:.3f}{pair}"
+    alone = widest_number(item)
+    own = f", {alone[0]} alone {figure(alone[1])}" if alone else ""
+    return ("no AUC" if item["auc"] is None else f"AUC {figure(item['auc'])}") + pair + own
 
 
 def _empty_places(record: Record) -> Iterator[str]:

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import csv
 import io
-import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from prep import latex
 from prep.recorded import readable_text
+from prep.spreadsheet import NUMBER, csv_cell
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-# A spreadsheet runs a cell that begins so as a formula; a number with a sign is none.
-FORMULA = re.compile(r"\s*[=+\-@\t\r]")
-NUMBER = re.compile(r"[+-]?\d+(\.\d+)?(e[+-]?\d+)?|-", re.IGNORECASE)
 WIDE = 40  # signs; a longer cell is set as a paragraph
 
 
@@ -26,6 +23,15 @@ class Table(NamedTuple):
     caption: str
     head: Sequence[str]
     rows: Sequence[Sequence[Any]]
+
+    def without_empty(self) -> tuple[Table, list[str]]:
+        """Return it without the columns that have a dash in every row, and what these are called."""
+        kept = [place for place in range(len(self.head)) if any(row[place] != "-" for row in self.rows)]
+        left_out = [name for place, name in enumerate(self.head) if self.rows and place not in kept]
+        if not left_out:
+            return self, []
+        rows = [[row[place] for place in kept] for row in self.rows]
+        return self._replace(head=[self.head[place] for place in kept], rows=rows), left_out
 
     def markdown(self, most: int | None = None) -> str:
         """Return it in Markdown, of a long one the first rows."""
@@ -58,9 +64,3 @@ class Table(NamedTuple):
         if any(len(cell) > WIDE for cell in column):
             return "p"
         return "r" if column and all(NUMBER.fullmatch(cell) or not cell for cell in column) else "l"
-
-
-def csv_cell(cell: Any) -> str:
-    """Return a cell that no spreadsheet takes for a formula."""
-    text = "" if cell is None else str(cell)
-    return f"'{text}" if FORMULA.match(text) and not NUMBER.fullmatch(text) else text

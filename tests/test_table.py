@@ -563,3 +563,14 @@ def test_a_file_is_no_hint_at_itself() -> None:
     """What is there, and is not what is wanted, is never named as what was meant; another of nearly its name is."""
     assert not nearest("fold.txt", ["fold.txt"])
     assert nearest("fold.txt", ["fold.txt", "Fold1.txt"]) == "did you mean 'Fold1.txt'?"
+
+
+def test_what_is_left_out_is_told_in_utf8(tmp_path: Path) -> None:
+    """A file that is left out is told of in UTF-8 and one line, whatever its name, so that a record can hold it."""
+    try:
+        put(tmp_path, "a.wav", "Stra\udcdfe\n.wav")
+    except (OSError, UnicodeError):
+        pytest.skip("this file system takes UTF-8 names only")
+    beside = check_rows(read_table(table(tmp_path, "file_name\na.wav\n"))).notices
+    unmatched = read_folder(tmp_path, regex=r"(?P<n>a)\.wav").notices
+    assert [problem.where for problem in (*beside, *unmatched)] == [r"Stra\udcdfe\n.wav"] * 2

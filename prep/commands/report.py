@@ -10,7 +10,8 @@ Page = Annotated[
     Path | None,
     typer.Option(
         "--page",
-        help="Where the page is written; report.html, or blind.html, in this folder by default.",
+        help="Where the page is written; report.html, or blind.html, in the run's output folder by default "
+        "(report-NNNN.html for one of runs/NNNN).",
         show_default=False,
     ),
 ]
@@ -37,12 +38,11 @@ def report(run: RunPlace, page: Page = None, blind: Blind = False, files: Files 
     from prep.blind_page import blind_html
     from prep.excerpts import parts_of, read_excerpts
     from prep.methods import methods_md
-    from prep.publish import PRIVATE, write_report
+    from prep.publish import PRIVATE, write_page, write_report
     from prep.records import read_record
     from prep.report_files import report_files
     from prep.report_page import report_html
-    from prep.store import write_whole
-    from prep.unblinding import output_of, read_unblinded
+    from prep.unblinding import output_of, read_unblinded, report_of
 
     if blind and files:
         raise typer.BadParameter("they name conditions; leave one of the two out", param_hint="--blind and --files")
@@ -51,12 +51,12 @@ def report(run: RunPlace, page: Page = None, blind: Blind = False, files: Files 
         write_report(files, {**report_files(record), "methods.md": methods_md(record).encode()})
         typer.echo(f"files: {files}")
     if blind:
-        place = page or Path("blind.html")
-        write_whole(place, blind_html(record).encode())
+        place = page or report_of(run, "blind.html")
+        write_page(place, blind_html(record))
     else:
-        place = page or Path("report.html")
+        place = page or report_of(run, "report.html")
         sounds = read_excerpts(run, record)
-        write_whole(place, report_html(record, sounds, read_unblinded(output_of(run))).encode(), PRIVATE)
+        write_page(place, report_html(record, sounds, read_unblinded(output_of(run))), PRIVATE)
         wanted = {part["file"] for part in parts_of(record)}
         if missing := len(wanted - sounds.keys()):
             typer.echo(
