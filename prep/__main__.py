@@ -85,6 +85,8 @@ def main() -> None:
     Raises:
         SystemExit: always, with the exit code.
     """
+    if sys.stdout is None:  # closed by the caller, who wants no words
+        sys.stdout = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - until the end
     try:
         try:
             app()

@@ -15,6 +15,7 @@ import shutil
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
+from prep.destinations import writing_to
 from prep.errors import ConfigError, Problem, RefusedError
 from prep.names import is_system_file
 from prep.record import VOLATILE
@@ -159,10 +160,11 @@ def write_report(folder: Path, files: Mapping[str, bytes]) -> None:
         files: by name, `methods.md` among them; `report/` before one is left out.
 
     Raises:
-        ConfigError: something else is there, or it cannot be written.
+        ConfigError: something else is there.
+        RefusedError: it cannot be written.
     """
     named = {name.removeprefix(f"{REPORT_FOLDER}/"): data for name, data in files.items()}
-    try:
+    with writing_to(folder):
         held = {path.name for path in folder.iterdir() if not is_system_file(path.name)} if folder.exists() else set()
         # Every report has its methods: without them the rest, though of the same names, is somebody else's.
         if foreign := sorted(held - named.keys()) or (sorted(held) if "methods.md" not in held else []):
@@ -171,32 +173,25 @@ def write_report(folder: Path, files: Mapping[str, bytes]) -> None:
         for name, data in named.items():
             write_whole(folder / name, data, PRIVATE)
         folder.chmod(PRIVATE_FOLDER)
-    except OSError as error:
-        raise _unwritable(folder, error, "name a folder that is yours to write, or a new one") from None
 
 
 def write_page(path: Path, page: str, mode: int = 0o644) -> None:
     """Write a page, over an earlier one of prep's but over no other file.
 
     Raises:
-        ConfigError: something else is there, or it cannot be written.
+        ConfigError: something else is there.
+        RefusedError: it cannot be written.
     """
-    try:
+    with writing_to(path):
         if path.exists() and not (path.is_file() and PAGE_MARK in _head_of(path)):
             todo = "name another file, or move this one away"
             raise ConfigError([Problem(str(path), "is there already, and is no page of prep", todo)])
         write_whole(path, page.encode(), mode)
-    except OSError as error:
-        raise _unwritable(path, error, "name a file in a folder that is yours to write") from None
 
 
 def _head_of(path: Path) -> bytes:
     with path.open("rb") as file:
         return file.read(PAGE_HEAD_BYTES)
-
-
-def _unwritable(path: Path, error: OSError, todo: str) -> ConfigError:
-    return ConfigError([Problem(str(path), f"cannot be written: {error.strerror or error}", todo)])
 
 
 def _keep_report(output: Path, files: Mapping[str, bytes]) -> None:

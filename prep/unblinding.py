@@ -6,31 +6,43 @@ records, out/unblinded.jsonl, a line an opening; it only grows. Reports, and the
 
 from __future__ import annotations
 
+import errno
 import getpass
 import json
 import os
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from prep.errors import ConfigError, Problem
+from prep.names import is_utf8
 from prep.publish import PRIVATE, latest_record
 from prep.store import digest
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 LOG = "unblinded.jsonl"
 _WANTED = ("time", "user", "record", "run_sha256", "reason")
 
 
 def output_of(place: Path) -> Path:
-    """Return the output folder of an output folder, of one of its runs/NNNN, or of a run.json in either."""
+    """Return the output folder of an output folder, of one of its runs/NNNN, or of a run.json in either.
+
+    A link stands for what it leads to: a study has one log, whichever way its record is reached.
+    """
     folder = _folder_of(place)
-    return folder.absolute().parents[1] if folder.absolute().parent.name == "runs" else folder
+    real = _real(folder)
+    return real.parents[1] if real.parent.name == "runs" else folder
 
 
 def _folder_of(place: Path) -> Path:
-    return place.parent if place.name == "run.json" else place
+    real = _real(place)
+    if real.name != "run.json":
+        return place
+    return real.parent if place.is_symlink() else place.parent
+
+
+def _real(place: Path) -> Path:
+    """Return a place without links; unlike `Path.resolve`, of links that lead in a circle too."""
+    return Path(os.path.realpath(place))
 
 
 def read_unblinded(output: Path) -> list[dict[str, str]]:
@@ -44,7 +56,8 @@ def read_unblinded(output: Path) -> list[dict[str, str]]:
     """
     path = output / LOG
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        # Not splitlines, which ends a line at signs that JSON leaves as they are, such as U+2028.
+        lines = path.read_text(encoding="utf-8").split("\n")
     except FileNotFoundError:
         return []
     except (OSError, UnicodeDecodeError) as error:
@@ -55,14 +68,32 @@ def read_unblinded(output: Path) -> list[dict[str, str]]:
 def _entry(path: Path, number: int, line: str) -> dict[str, str]:
     try:
         held: Any = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         held = None
-    if not isinstance(held, dict) or set(held) != set(_WANTED) or not all(isinstance(x, str) for x in held.values()):
+    if not isinstance(held, dict) or set(held) != set(_WANTED) or not all(_is_text(x) for x in held.values()):
         raise ConfigError([Problem(f"{path}:{number}", "is no line of this log", "restore it from a copy")])
     return {name: held[name] for name in _WANTED}
 
 
-def unblind(place: Path, reason: str = "") -> dict[str, str]:
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str) and is_utf8(value)
+
+
+def report_of(place: Path, name: str) -> Path:
+    """Return where a page about a run belongs when no other place is named: in its output folder.
+
+    The page of one of runs/NNNN is called by its number, for a record is never written into.
+
+    Args:
+        place: an output folder, one of its runs/NNNN, or a run.json in either.
+        name: of the page, as "report.html".
+    """
+    output, folder = output_of(place), _folder_of(place)
+    stem, _, suffix = name.rpartition(".")
+    return output / (name if folder == output else f"{stem}-{_real(folder).name}.{suffix}")
+
+
+def unblind(place: Path, reason: str) -> dict[str, str]:
     """Log that a study is opened, and return the line.
 
     Args:
@@ -70,8 +101,12 @@ def unblind(place: Path, reason: str = "") -> dict[str, str]:
         reason: why, in a few words.
 
     Raises:
-        ConfigError: there is no run, or the log cannot be read or written.
+        ConfigError: no reason is given, or one that is not UTF-8; there is no run; the log cannot be read or written.
     """
+    if not reason.strip():
+        raise ConfigError([Problem("--reason", "is empty", "say why the study is opened, in a few words: it stays")])
+    if not is_utf8(reason):
+        raise ConfigError([Problem("--reason", "is not UTF-8 text", "write it in UTF-8: the log is kept in it")])
     output, folder = output_of(place), _folder_of(place)
     if folder == output:
         folder = latest_record(output) or folder
@@ -84,7 +119,7 @@ def unblind(place: Path, reason: str = "") -> dict[str, str]:
     entry = {
         "time": datetime.now(UTC).isoformat(timespec="seconds"),
         "user": _user(),
-        "record": folder.name,
+        "record": _real(folder).name,
         "run_sha256": digest(data),
         "reason": reason,
     }
@@ -94,25 +129,41 @@ def unblind(place: Path, reason: str = "") -> dict[str, str]:
 
 def _user() -> str:
     try:
-        return getpass.getuser()
+        return getpass.getuser().encode("utf-8", "backslashreplace").decode()
     except (OSError, KeyError, ImportError):  # a user without a name, as in some containers
         return "unknown"
 
 
 def _append(path: Path, line: bytes) -> None:
-    """Add a line in one write, so that two at once cannot mix, and see it to the disk.
+    """Add a line in one write, so that two at once cannot mix, and see it to the disk; or leave the log as it was.
 
     Raises:
         ConfigError: it cannot be written.
     """
     try:
-        handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, PRIVATE)
+        handle = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, PRIVATE)
         try:
-            os.write(handle, line)
-            os.fsync(handle)
+            _write_line(handle, line)
         finally:
             os.close(handle)
         path.chmod(PRIVATE)
     except OSError as error:
-        todo = "the output folder must be yours to write"
-        raise ConfigError([Problem(str(path), error.strerror or str(error), todo)]) from None
+        what = f"nothing was logged: {error.strerror or error}"
+        todo = "make room, or make the output folder yours to write, and run it again"
+        raise ConfigError([Problem(str(path), what, todo)]) from None
+
+
+def _write_line(handle: int, line: bytes) -> None:
+    """Write a line at the end of an open file, whole or not at all.
+
+    Raises:
+        OSError: it is not there.
+    """
+    written = os.write(handle, line)
+    try:
+        if written < len(line):  # a full disk takes what it can, and says so by the count alone
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))  # noqa: TRY301 - undone as any other
+        os.fsync(handle)
+    except OSError:
+        os.ftruncate(handle, os.lseek(handle, 0, os.SEEK_CUR) - written)
+        raise

@@ -271,3 +271,12 @@ def test_links_that_loop_are_told(make_study: MakeStudy) -> None:
         pytest.skip("this system makes no symbolic links")
     told = "\n".join(problems_of(config))
     assert "'wav/h0_0.wav' is a link to nothing; mend the link" in told
+
+
+def test_a_name_that_no_disk_takes_is_a_problem(make_study: MakeStudy) -> None:
+    """A folder name of 3000 letters is named like any other wrong value, for the output as for a model."""
+    long = "a" * 3000
+    config = edited(make_study(), output=long)
+    assert "output: is longer than a name can be on this disk; shorten it" in problems_of(config)[0]
+    config = edited(config, output="out", chain=[{"screen": {"preamble": {"recogniser": long}}}, {"encode": {}}])
+    assert "a holds no model; put the files of one there, or leave the setting out" in problems_of(config)[0]

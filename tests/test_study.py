@@ -99,6 +99,9 @@ outptu: out
         ("!!set {a, b}\n", "holds no settings"),
         ("- a\n", "holds no settings"),
         ("a: [1\n", "not YAML"),
+        (GOOD + "? [a, b]\n: 1\n", "study.yaml:8: not YAML: found unhashable key; mend"),
+        (GOOD + "x: !foo x\n", "study.yaml:8: not YAML: could not determine a constructor for the tag '!foo'; mend"),
+        (GOOD + "x: a\0b\n", "study.yaml:8: not YAML: special characters are not allowed; save"),
         ("", "holds no settings"),
     ],
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from pathlib import Path
 from typing import Any
@@ -145,3 +146,52 @@ def test_a_page_is_written_beside_what_it_is_about(output: Path, monkeypatch: py
     assert (output / "report-0001.html").stat().st_mode & 0o077 == 0
     assert {path: path.read_bytes() for path in record} == record
     assert not verify_output(output).problems
+
+
+@pytest.mark.parametrize("reason", ["a\u2028b", "a\u0085b", "a\nb\x1cc", "ä☃"])
+def test_any_reason_can_be_read_again(output: Path, reason: str) -> None:
+    """Signs that end a line elsewhere end none of the log: what was logged is read again, and more can be added."""
+    entries = [unblind(output, reason), unblind(output, "again")]
+
+    assert read_unblinded(output) == entries
+    assert entries[0]["reason"] == reason
+
+
+def test_bytes_that_are_no_text(output: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A reason that is not UTF-8 is refused by name; a user's name that is not is written out."""
+    with pytest.raises(ConfigError, match="--reason: is not UTF-8 text"):
+        unblind(output, "\udcff")
+    monkeypatch.setenv("LOGNAME", "\udcff")
+
+    assert unblind(output, "why")["user"] == "\\udcff"
+    assert len(read_unblinded(output)) == 1
+
+
+def test_a_full_disk_leaves_the_log_as_it_was(output: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A line that is written in part is taken back, and it is said that nothing was logged."""
+    unblind(output, "first")
+    held, write = (output / LOG).read_bytes(), os.write
+    monkeypatch.setattr("prep.unblinding.os.write", lambda handle, line: write(handle, line[: len(line) // 2]))
+    with pytest.raises(ConfigError, match=r"unblinded\.jsonl: nothing was logged: No space left on device; make room"):
+        unblind(output, "second")
+    monkeypatch.undo()
+
+    assert (output / LOG).read_bytes() == held
+    unblind(output, "third")
+    assert [entry["reason"] for entry in read_unblinded(output)] == ["first", "third"]
+
+
+def test_a_link_leads_to_the_one_log(output: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Through a link, or from inside, a record is named by its own name, and its study's log holds the opening."""
+    link, page = output.parent / "link", output.parent / "run.json"
+    link.symlink_to(output / "runs" / "0001")
+    page.symlink_to(output / "runs" / "0001" / "run.json")
+    entries = [unblind(place, "why") for place in (link, page, link / "run.json")]
+    monkeypatch.chdir(output / "runs" / "0001")
+    entries.append(unblind(Path(), "why"))
+    monkeypatch.chdir(output)
+    entries.append(unblind(Path(), "why"))
+
+    assert {entry["record"] for entry in entries} == {"0001"}
+    assert read_unblinded(output) == entries
+    assert list(output.parent.rglob(LOG)) == [output / LOG]

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -16,10 +18,8 @@ from prep.__main__ import app
 from prep.classifiers import cue_classes
 from prep.commands import COMMANDS
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
 MakeStudy = Any
+FULL = Path("/dev/full")
 HEAVY = ("numpy", "scipy", "sklearn", "soundfile", "pydub", "yaml", "rich", "prep.study", "prep.stages")
 
 
@@ -247,3 +247,18 @@ def test_a_pipe_gets_plain_text(make_study: MakeStudy) -> None:
     assert done.returncode == 1
     assert b"\x1b" not in done.stdout + done.stderr
     assert b"\\u2603" in done.stdout
+
+
+@pytest.mark.skipif(not FULL.exists(), reason="this system has no disk that is always full")
+def test_words_that_cannot_be_written_are_one_line() -> None:
+    """A full disk under stdout is one line on stderr and exit code 1; a closed pipe is no line at all."""
+    command = [sys.executable, "-m", "prep", "--help"]
+    with FULL.open("wb") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, check=False)
+    told = done.stderr.decode()
+    assert (done.returncode, told) == (1, "error: cannot write: No space left on device; make room, and run again\n")
+    read, write = os.pipe()
+    os.close(read)
+    done = subprocess.run(command, stdout=write, stderr=subprocess.PIPE, check=False)
+    os.close(write)
+    assert (done.returncode, done.stderr) == (1, b"")
