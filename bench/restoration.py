@@ -477,7 +477,8 @@ def costs(speech: Signal, rate: int) -> list[Sequence[str]]:
             lambda: sosfiltfilt(butter(2, 50, "highpass", fs=rate, output="sos"), room.samples, axis=0),
         ),
     }
-    chain = (Detap(), Dereverb(taps=taps), Denoise(max_attenuation_db=12), HighPass(), Edges(head_seconds=0.2, tail_seconds=0.2))
+    edges = Edges(head_seconds=0.2, tail_seconds=0.2)
+    chain = (Detap(), Dereverb(taps=taps), Denoise(max_attenuation_db=12), HighPass(), edges)
 
     def human_chain() -> None:
         heard = clip

@@ -247,6 +247,8 @@ def _score_notes(audit: Mapping[str, Any]) -> Iterable[str]:
 
 def _correlated(audit: Mapping[str, Any]) -> Iterable[str]:
     """Say which cues go together, so that nobody counts one cue twice."""
+    if "correlation" not in audit:  # a pair of conditions of which no clip is left
+        return
     names, table = audit["correlation"]["cues"], audit["correlation"]["spearman"]
     pairs = [
         (abs(table[i][j]), f"{names[i]} and {names[j]} ({table[i][j]:+.2f})")

@@ -164,7 +164,7 @@ def _cue_shortfalls(record: Record) -> Iterator[str]:
         return
     tested = audit["after"]
     if not tested:
-        yield "Nothing was proven on held-out clips: there is no held-out half, or no evidence of it."
+        yield "Nothing was proven on held-out clips: none is held out, or not every clip of them has a unit to test by."
         yield from _described(record)
         return
     ordered = [(name, tested[name]) for name in widest_first(audit) if name in tested]

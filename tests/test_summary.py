@@ -122,7 +122,7 @@ def test_each_shortfall_is_said() -> None:
     ]
     record = record_of("encode", {"codec": "copy"}, audit=audit_of(None, sources={}))
     assert shortfall_sentences(record) == [
-        "Nothing was proven on held-out clips: there is no held-out half, or no evidence of it."
+        "Nothing was proven on held-out clips: none is held out, or not every clip of them has a unit to test by."
     ]
 
 
