@@ -109,7 +109,7 @@ def _octave_power(spectrum: NDArray[np.complex64], bin_hz: float, centre_hz: flo
 
     first, last = (int(centre_hz * reach / bin_hz) for reach in (1 / SKIRTS, SKIRTS))
     band = spectrum[:, first:last]
-    ratio = (np.arange(first, first + band.shape[1], dtype=np.float32) * np.float32(bin_hz / centre_hz)).clip(1e-9)
+    ratio = np.arange(first, first + band.shape[1], dtype=np.float32) * np.float32(bin_hz / centre_hz)
     detuning = 2 * np.square(ratio - 1 / ratio)
     frames = next_fast_len(band.shape[1])
     analytic = ifft(band / np.sqrt(1 + detuning * detuning * detuning), frames)

@@ -108,8 +108,9 @@ def _parts(clip: Clip) -> Parts:
     if active < SILENCE_POWER:
         raise ClipError("with its channels mixed and its DC out it is silent: no speech and no pauses; replace it")
     floor = _floor_power(frame_power[~_digital_frames(constant)])
-    # Where the pauses are digital zero, a floor as loud as weak consonants is the ends of words.
-    if floor > active * 10 ** (-WEAKEST_DB / 10) and _mostly_digital(frame_power < _threshold(floor, active), constant):
+    # Where the pauses between sounds are digital zero, a floor as loud as weak consonants is the ends of words.
+    loud = floor > active * 10 ** (-WEAKEST_DB / 10)
+    if loud and _mostly_digital_inside(frame_power < _threshold(floor, active), constant):
         floor = 0.0
     threshold = _threshold(floor, active)
     speech = _speech(frame_power, threshold, active)
@@ -277,6 +278,14 @@ def _mostly_digital(quiet: NDArray[np.bool_], constant: NDArray[np.bool_]) -> bo
     """Say whether most of the quiet frames hold digital zero."""
     digital = _digital_frames(constant)
     return bool(np.count_nonzero(quiet & digital) > np.count_nonzero(quiet & ~digital))
+
+
+def _mostly_digital_inside(quiet: NDArray[np.bool_], constant: NDArray[np.bool_]) -> bool:
+    """Say so of the frames from the first block that sounds to the last: padding says nothing of a clip's pauses."""
+    sounding = np.flatnonzero(~constant)
+    first, last = (sounding[0], sounding[-1] + 1) if len(sounding) else (0, 0)
+    frames = last - first - FRAME_BLOCKS + 1
+    return frames > 0 and _mostly_digital(quiet[first : first + frames], constant[first:last])
 
 
 def _floor_power(frame_power: Signal) -> float:

@@ -15,7 +15,7 @@ class Bandwidth(Cue):
     """Effective upper edge of the spectrum, whatever rate the file has."""
 
     NAME: ClassVar[str] = "bandwidth"
-    VERSION: ClassVar[int] = 2
+    VERSION: ClassVar[int] = 3
     KIND: ClassVar[Kind] = "nuisance"
     FEATURES: ClassVar[tuple[Feature, ...]] = (
         # One band of the measurement.

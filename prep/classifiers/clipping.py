@@ -63,7 +63,7 @@ class Clipping(Cue):
     """Samples at the level at which the waveform was cut off, on either side of any channel."""
 
     NAME: ClassVar[str] = "clipping"
-    VERSION: ClassVar[int] = 2
+    VERSION: ClassVar[int] = 3
     KIND: ClassVar[Kind] = "nuisance"
     FEATURES: ClassVar[tuple[Feature, ...]] = (
         Feature("clipped_percent", "%", "samples that are cut off, at whatever level that happened", 0.01),

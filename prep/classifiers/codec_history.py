@@ -47,6 +47,7 @@ class CodecHistory(Cue):
     """Holes that a lossy coder leaves in the spectrum where it spends no bits."""
 
     NAME: ClassVar[str] = "codec_history"
+    VERSION: ClassVar[int] = 2
     REFERENCES: ClassVar[tuple[Reference, ...]] = (HERRE,)
     KIND: ClassVar[Kind] = "nuisance"
     FEATURES: ClassVar[tuple[Feature, ...]] = (

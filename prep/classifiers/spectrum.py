@@ -22,6 +22,7 @@ class Spectrum(Cue):
     """Third-octave levels of the long-term spectrum over active frames, the clip's own level taken out."""
 
     NAME: ClassVar[str] = "spectrum"
+    VERSION: ClassVar[int] = 2
     KIND: ClassVar[Kind] = "nuisance"
     FEATURES: ClassVar[tuple[Feature, ...]] = tuple(
         Feature(

@@ -17,6 +17,7 @@ class Tilt(Cue):
     """Spectral tilt: the slope of a clip's long-term spectrum over its active frames."""
 
     NAME: ClassVar[str] = "tilt"
+    VERSION: ClassVar[int] = 2
     KIND: ClassVar[Kind] = "nuisance"
     FEATURES: ClassVar[tuple[Feature, ...]] = (
         Feature(

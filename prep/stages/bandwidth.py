@@ -55,6 +55,7 @@ class Bandwidth(Stage[BandwidthMeasure, BandwidthFit]):
     """
 
     NAME: ClassVar[str] = "bandwidth"
+    VERSION: ClassVar[int] = 2
     CURES: ClassVar[tuple[str, ...]] = ("bandwidth",)
     FITS_ON: ClassVar[FitsOn] = "every clip"
     MEASURES: ClassVar[type[Value] | None] = BandwidthMeasure

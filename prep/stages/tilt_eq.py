@@ -59,6 +59,7 @@ class TiltEq(Stage[TiltMeasure, TiltFit]):
     """
 
     NAME: ClassVar[str] = "tilt_eq"
+    VERSION: ClassVar[int] = 2
     REFERENCES: ClassVar[tuple[Reference, ...]] = (HODGES_LEHMANN,)
     FITS_ON: ClassVar[FitsOn] = "labels"
     MEASURES: ClassVar[type[Value] | None] = TiltMeasure

@@ -84,6 +84,16 @@ def test_a_breath_far_from_speech_does_not_end_the_head() -> None:
     assert head(clip) == pytest.approx(0.9, abs=EDGE_SECONDS)
 
 
+@pytest.mark.parametrize("snr_db", [20.0, 26.0])
+def test_padding_around_a_noisy_clip_does_not_make_its_noise_speech(snr_db: float) -> None:
+    """Digital zero before and after a noisy recording leaves its pauses pauses: the head ends where the voice begins."""
+    pieces = [silence(2.0), noise(0.4, -18 - snr_db)]
+    for word in range(6):
+        pieces += [noise(0.25, -18, seed=10 + word), noise(0.4, -18 - snr_db, seed=20 + word)]
+    samples = np.concatenate([*pieces, silence(2.0)])
+    assert head(Clip(samples[:, np.newaxis], RATE)) == pytest.approx(2.4, abs=EDGE_SECONDS)
+
+
 def test_rumble_and_dc_do_not_fill_the_head() -> None:
     """Rumble at 20 Hz as loud as -30 dBFS and a DC of 0.1 leave the head silent."""
     clip = clip_of(silence(0.5), voice(1), silence(0.5))
