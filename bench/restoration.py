@@ -1,6 +1,6 @@
 """What denoise and dereverb do to real speech, and what they cost: the tables of docs/restoration.md.
 
-    python bench/restoration.py FOLDER [clean rooms pauses noise cost]
+    python bench/restoration.py FOLDER [clean rooms srmr pauses noise cost]
 
 FOLDER is a corpus with speech_real/ and reverb_noise/ (noise/, rir/, reverberant/); all tables are made by default.
 
@@ -19,7 +19,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from scipy.signal import ShortTimeFFT, butter, fftconvolve, sosfiltfilt
+from scipy.signal import (
+    ShortTimeFFT,
+    butter,
+    fftconvolve,
+    gammatone,
+    hilbert,
+    iirpeak,
+    lfilter,
+    resample_poly,
+    sosfiltfilt,
+)
 from scipy.signal.windows import hann
 
 from prep import audio, deepfilter, level
@@ -411,6 +421,49 @@ def room_table(clips: Sequence[Clip], corpus: Path) -> None:
     write_table("twin", rows)
 
 
+def srmr(clip: Clip) -> float:
+    """Return the speech-to-reverberation modulation energy ratio, without its adaptive upper limit.
+
+    Falk, Zheng and Chan (2010), IEEE TASLP 18, 1766: 23 gammatone bands from 125 Hz, their Hilbert envelopes in 8
+    modulation bands of Q 2 from 4 to 128 Hz, energy of the lower four over that of the upper four.
+    """
+    signal = audio.resample(clip, RATE).mono()
+    low, high = (21.4 * np.log10(1 + 0.00437 * hz) for hz in (125.0, 0.45 * RATE))  # on the ERB scale
+    centres = (10 ** (np.linspace(low, high, 23) / 21.4) - 1) / 0.00437
+    energy = np.zeros(8)
+    for centre in centres:
+        envelope = np.abs(hilbert(lfilter(*gammatone(centre, "iir", fs=RATE), signal)))
+        slow = resample_poly(envelope, 1, 16)  # 1 kHz: the highest modulation ends at 160 Hz
+        for band, modulation in enumerate(np.geomspace(4.0, 128.0, 8)):
+            energy[band] += np.mean(np.square(lfilter(*iirpeak(modulation, 2.0, fs=RATE / 16), slow)))
+    return float(energy[:4].sum() / energy[4:].sum())
+
+
+def srmr_table(clips: Sequence[Clip], corpus: Path) -> None:
+    """Write how often the SRMR of a clip rises in each room."""
+    stages = {"dereverb": Dereverb(), "then_denoise_db: 12": Dereverb(then_denoise_db=12)}
+    rows: list[Sequence[str]] = [("room", "T30, s", "stage", "clips", "treated", "SRMR before", "after", "up, treated")]
+    pooled: dict[str, list[bool]] = {name: [] for name in stages}
+    for room, (response, seconds) in rooms(corpus).items():
+        wets = [in_room(clip, response) for clip in clips]
+        for name, stage in stages.items():
+            results = [(wet, stage.apply(wet, None).clip) for wet in wets]
+            pairs = [(srmr(wet), srmr(dry)) for wet, dry in results if dry is not wet]
+            rises = [after > before for before, after in pairs]
+            if T60_SECONDS[0] <= seconds <= T60_SECONDS[1]:
+                pooled[name] += rises
+            before, after = np.mean(pairs, axis=0)
+            up = f"{sum(rises)} ({np.mean(rises):.0%})"
+            rows.append(
+                (room, f"{seconds:.2f}", name, str(len(wets)), str(len(pairs)), f"{before:.2f}", f"{after:.2f}", up)
+            )
+    for name, rises in pooled.items():
+        rows.append(
+            ("all of 0.3 to 0.6 s", "", name, "", str(len(rises)), "", "", f"{sum(rises)} ({np.mean(rises):.0%})")
+        )
+    write_table("srmr", rows)
+
+
 def twins(corpus: Path) -> tuple[Path, Path]:
     """Return a dry recording and the same in a room."""
     wet = next((corpus / "reverb_noise" / "reverberant").glob("*_rvb.wav"))
@@ -522,6 +575,7 @@ def main() -> None:
     tables: dict[str, Callable[[], None]] = {
         "clean": lambda: clean_table(clips),
         "rooms": lambda: room_table([audio.resample(clip, RATE) for clip in clips], corpus),
+        "srmr": lambda: srmr_table([audio.resample(clip, RATE) for clip in clips], corpus),
         "pauses": lambda: pause_table(clips[::6], corpus),
         "noise": lambda: noise_table(clips, corpus),
         "cost": lambda: cost_table(clips),

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from prep.cutting import TakeSound
     from prep.units import Seconds
 
-VERSION = 1  # raised when the same take is cut otherwise
+VERSION = 2  # raised when the same take is cut or heard otherwise, by `pauses` or `recogniser` too
 CHECKS = ("clipping", "snr", "truncation")  # what ranks attempts, beside their words
 CutBy = Literal["words", "pauses"]
 Known = dict[str, Any]

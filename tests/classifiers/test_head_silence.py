@@ -86,7 +86,7 @@ def test_a_breath_far_from_speech_does_not_end_the_head() -> None:
 
 @pytest.mark.parametrize("snr_db", [20.0, 26.0])
 def test_padding_around_a_noisy_clip_does_not_make_its_noise_speech(snr_db: float) -> None:
-    """Digital zero before and after a noisy recording leaves its pauses pauses: the head ends where the voice begins."""
+    """Digital zero around a noisy recording leaves its pauses pauses: the head ends where the voice begins."""
     pieces = [silence(2.0), noise(0.4, -18 - snr_db)]
     for word in range(6):
         pieces += [noise(0.25, -18, seed=10 + word), noise(0.4, -18 - snr_db, seed=20 + word)]
