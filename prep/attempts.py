@@ -162,11 +162,15 @@ def clip_path(folder: Path, sha256: str) -> Path:
     return folder / f"{sha256}.wav"
 
 
-def rank_key(attempt: Known) -> tuple[int, int, int, int]:
+def rank_key(attempt: Known, take: int = 0) -> tuple[int, int, int, int, int]:
     """Return what attempts at a line are ranked by, the best first.
 
     Failed checks count first, then wrong words in steps of 5 %, then the signal-to-noise ratio in steps of 3 dB; of
-    equals the later in its take is the better, for a reader goes on once a line is well read.
+    equals the later is the better, for a reader goes on once a line is well read.
+
+    Args:
+        attempt: what is known of it.
+        take: place of its take in the table: attempts are numbered within each.
     """
     figures = attempt["figures"]
     errors = figures.get("word_error_percent") or 0.0
@@ -174,6 +178,7 @@ def rank_key(attempt: Known) -> tuple[int, int, int, int]:
         len(figures["failed"]),
         round(errors / WORD_ERROR_STEP),
         -round(figures.get("snr_db", 0.0) / SNR_STEP_DB),
+        -take,
         -attempt["attempt"],
     )
 
@@ -208,7 +213,7 @@ def _words(task: Task, clip: Clip, sha256: str) -> tuple[Word, ...]:
     heard = words(clip, task.recogniser) if known is None else tuple(Word(*word) for word in known)
     if known is None:
         task.store.put_json(key, heard)
-    check_understood(heard)
+    check_understood(heard, task.recogniser)
     return heard
 
 

@@ -84,6 +84,7 @@ class _Source:
     settings: Takes
     notices: Sequence[Problem]
     cache: Path
+    slots_by: Sequence[str] = ()
 
 
 def cut_place(place: Path, output: Path, settings: Takes, progress: Progress, *, workers: int | None = None) -> Cut:
@@ -123,7 +124,14 @@ def cut_place(place: Path, output: Path, settings: Takes, progress: Progress, *,
         with local_workers(min(workers or available_cores(), len(source.rows))) as pool:
             padding = padding_of(source.settings, source.rows, pool, store, progress)
             result = cut_takes(
-                source.takes, source.rows, source.settings, padding, pool=pool, store=store, progress=progress
+                source.takes,
+                source.rows,
+                source.settings,
+                padding,
+                source.slots_by,
+                pool=pool,
+                store=store,
+                progress=progress,
             )
         for notice in result.notices:
             progress.say(f"note: {notice}")
@@ -143,7 +151,8 @@ def _source(place: Path, settings: Takes) -> Iterator[_Source]:
         study = plan.loaded.study
         table = plan.loaded.path(study.clips.table or study.clips.folder or "")
         files = _files(place, table, plan.takes, plan.rows)
-        yield _Source(plan.takes, plan.rows, files, study.takes, plan.notices, plan.loaded.path(study.cache))
+        cache = plan.loaded.path(study.cache)
+        yield _Source(plan.takes, plan.rows, files, study.takes, plan.notices, cache, study.slots.by)
         return
     reading, takes = with_lines(check_rows(read_table(place)))
     if reading.problems:

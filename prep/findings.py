@@ -9,15 +9,18 @@ from prep.classifiers import cue_classes
 from prep.prose import counted, joined, plural, was
 from prep.recorded import (
     SIGNIFICANT,
+    alone_words,
     corrected_cues,
     figure,
-    hardest,
+    fullest,
     last_column,
     p_figure,
     pair_figure,
+    thin_sentence,
     widest_first,
-    widest_number,
 )
+from prep.stage import Stage
+from prep.stages import stage_classes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -92,21 +95,48 @@ def _cues(record: Record, audit: Mapping[str, Any]) -> str:
 def _division(record: Record, audit: Mapping[str, Any]) -> str:
     """Tell how clips were held out, and what the held-out ones went through."""
     by = record["split"]["by"] if record["split"] else audit["unit"]
-    learned = (
-        "held-out clips were treated with corrections fitted on the fit split alone, and measured as decoded from the "
-        "delivered format"
-        if record["fits"]["evidence"]
-        else "no step learned from the clips, and held-out clips were measured as decoded from the delivered format"
-    )
+    by_labels, by_all = (_learners(record, what) for what in ("labels", "every clip"))
+    lengths = next((take["lengths_of_clips"] for take in record.get("takes") or () if take["lengths_of_clips"]), 0)
+    told = [
+        *(
+            [f"for held-out clips {joined(by_labels)} {was(len(by_labels))} fitted on the fit split alone"]
+            if by_labels
+            else []
+        ),
+        *(
+            [f"{joined(by_all)} {was(len(by_all))} fitted on the clips of both parts, held-out ones among them"]
+            if by_all
+            else []
+        ),
+        *(
+            [f"cutting took its heads and tails from the medians of {lengths} clips, held-out ones among them"]
+            if lengths
+            else []
+        ),
+    ]
     return (
         f"Before anything was measured, clips were divided by whole {plural(by)} into a fit split and a held-out half; "
-        f"{learned}."
+        f"{'; '.join(told) or 'no step learned from the clips'}; held-out clips were measured as decoded from the "
+        "delivered format."
     )
+
+
+def _learners(record: Record, what: str) -> list[str]:
+    """Return the steps that learn from labels, or from every clip whatever part of the split it is in, in order."""
+    known = stage_classes()
+    return [
+        cue_words(name)
+        for step in record["config"]["chain"]
+        for name, values in step.items()
+        # Not validated: the texts of the record are made safe for Markdown here, and what it fits on needs none.
+        if isinstance(stage := known[name].model_construct(**values) if name in known else None, Stage)
+        and stage.fits_on() == what
+    ]
 
 
 def _design(audit: Mapping[str, Any]) -> Iterable[str]:
     """Tell what was permuted, and what so few units can show."""
-    most = hardest(audit)
+    most = fullest(audit)
     if most is None:
         yield "No cue was tested; the figures are descriptive."
         return
@@ -116,7 +146,7 @@ def _design(audit: Mapping[str, Any]) -> Iterable[str]:
         f"Differences were tested by permuting the labels of whole {plural(unit)} ({most['units_a']} {audit['a']}, "
         f"{most['units_b']} {audit['b']}), on an AUC in which {plural(unit)} weigh alike; the familywise p is from the "
         f"maximum statistic over the cues {cite(WESTFALL_YOUNG)}. The smallest p that these {plural(unit)} can give is "
-        f"{p_figure(most['smallest_p'])}{settled}."
+        f"{p_figure(most['smallest_p'])}{settled}.{thin_sentence(audit, cue_words)}"
     )
 
 
@@ -127,6 +157,7 @@ def _corrected(record: Record, audit: Mapping[str, Any]) -> Iterable[str]:
         for stage, shifts in record["fit_intervals"].items()
         if record["stability"].get(stage)
     }
+    taught = "all of them" if record["config"]["heldout"]["release"] == "all" else "the fit split alone"
     for name in [name for name in corrected_cues(record) if name in audit["after"]]:
         before, after, delivered = (audit[column][name] for column in ("before", "after", "delivered"))
         shift = intervals.get(name)
@@ -139,7 +170,7 @@ def _corrected(record: Record, audit: Mapping[str, Any]) -> Iterable[str]:
         yield (
             f"On held-out clips, the AUC of {cue_words(name)} was {figure(before['auc'])} before and "
             f"{figure(after['auc'])} after preparation ({_verdict(after)}); over all delivered clips, with the "
-            f"correction fitted on all of them, it was {figure(delivered['auc'])}, which is descriptive."
+            f"correction fitted on {taught}, it was {figure(delivered['auc'])}, which is descriptive."
         )
 
 
@@ -153,10 +184,11 @@ def _findings(record: Record, audit: Mapping[str, Any]) -> Iterable[str]:
     if apart := groups.pop("told apart", []):
         yield from _told_apart(audit, apart)
     elif any(item["p"] is not None for item in audit["after"].values()):
-        yield "After preparation, no other cue told held-out clips apart at p of 0.05 or less."
+        other = "other " if any(name in audit["after"] for name in corrected) else ""
+        yield f"After preparation, no {other}cue told held-out clips apart at p of 0.05 or less."
     for verdict, names in groups.items():
         figures = [
-            cue_words(name) + (f" ({figure(item['auc'])}{_alone(item)})" if item["auc"] is not None else "")
+            cue_words(name) + (f" ({figure(item['auc'])}{alone_words(item)})" if item["auc"] is not None else "")
             for name in widest_first(audit)
             if name in names
             for item in [audit["after"][name]]
@@ -164,7 +196,7 @@ def _findings(record: Record, audit: Mapping[str, Any]) -> Iterable[str]:
         known = any(audit["after"][name]["auc"] is not None for name in names)
         yield f"The verdict is *{verdict}*{', with the AUC in brackets,' if known else ''} for {joined(figures)}."
     if any(item["verdict"] == "not settled" for item in audit["after"].values()):
-        most = hardest(audit)
+        most = fullest(audit)
         needed = (
             f"; a claim of equality would take about {most['units_needed']} {plural(audit['unit'])} a side"
             if most
@@ -183,7 +215,7 @@ def _told_apart(audit: Mapping[str, Any], names: list[str]) -> Iterable[str]:
         item = audit["after"][name]
         tested = item.get("auc_tested")
         differs = tested is not None and abs(tested - item["auc"]) >= NOTABLE_DIFFERENCE
-        auc = f"AUC {figure(item['auc'])}" + (f", {figure(tested)} as tested" if differs else "") + _alone(item)
+        auc = f"AUC {figure(item['auc'])}" + (f", {figure(tested)} as tested" if differs else "") + alone_words(item)
         voice = "; of the voice" if audit["cues"][name]["kind"] == "voice" else ""
         told.append(f"{cue_words(name)} ({auc}, {_chance(item)}{voice})")
     strong = [name for name in names if (p := audit["after"][name]["p_familywise"]) is not None and p <= SIGNIFICANT]
@@ -199,7 +231,7 @@ def _described(audit: Mapping[str, Any]) -> str:
     found = audit["delivered"] or audit["sources"] or {}
     names = joined(
         [
-            f"{cue_words(name)} ({figure(item['auc'])}{_alone(item)})"
+            f"{cue_words(name)} ({figure(item['auc'])}{alone_words(item)})"
             for name in widest_first(audit)
             for item in [found[name]]
             if item["auc"] is not None
@@ -209,18 +241,15 @@ def _described(audit: Mapping[str, Any]) -> str:
     return f"The AUC over the {clips}, the widest first: {names}."
 
 
-def _alone(item: Mapping[str, Any]) -> str:
-    """Return the widest number of a cue of several, as it stands behind the AUC of the cue."""
-    alone = widest_number(item)
-    return f", {alone[0]} alone {figure(alone[1])}" if alone else ""
-
-
 def _omnibus(audit: Mapping[str, Any]) -> Iterable[str]:
     """Tell what held-out clips say of several conditions."""
     conditions, pairs = len(audit["conditions"]), len(audit["pairs"])
-    smallest = [item["smallest_p"] for item in (audit["after"] or {}).values() if item["smallest_p"] is not None]
+    most = fullest(audit)
     able = (
-        f" The smallest p that these {plural(audit['unit'])} can give is {p_figure(max(smallest))}." if smallest else ""
+        f" The smallest p that these {plural(audit['unit'])} can give is {p_figure(most['smallest_p'])}."
+        f"{thin_sentence(audit, cue_words)}"
+        if most
+        else ""
     )
     yield (
         f"{conditions} conditions were compared in all {pairs} pairs, by the area under the ROC curve {cite(ROC)} on "
@@ -228,7 +257,7 @@ def _omnibus(audit: Mapping[str, Any]) -> Iterable[str]:
         f"familywise p is from the maximum statistic over pairs and cues {cite(WESTFALL_YOUNG)}.{able}"
     )
     found = [
-        f"{cue_words(name)} {pair_figure(item)}{_alone(item)} ({_verdict(item)})"
+        f"{cue_words(name)} {pair_figure(item)}{alone_words(item)} ({_verdict(item)})"
         for name in widest_first(audit)
         for item in [(audit["after"] or {}).get(name)]
         if item

@@ -21,7 +21,7 @@ from prep.bibliography import (
 from prep.classifiers import cue_classes
 from prep.findings import cue_words, findings
 from prep.prose import clips_with, counted, joined, sentence, was
-from prep.recorded import by_condition, readable_prose
+from prep.recorded import by_condition, lines_of_takes, readable_prose, unchecked, unchecked_words
 from prep.stage import Account
 from prep.stages import stage_classes
 
@@ -90,9 +90,9 @@ def _takes(record: Record) -> str:
     ways = [(by_words, f"by recognised words {cite(WHISPER)}"), (len(takes) - by_words, "by pauses")]
     told = [(count, way) for count, way in ways if count]
     how = f" {told[0][1]}" if len(told) == 1 else f", {joined([f'{count} {way}' for count, way in told])}"
-    missing = sum(len(take["missing"]) for take in takes)
+    lines, missing = lines_of_takes(record)
     lost = f"; {counted(missing, 'line')} had no clip" if missing else ""
-    clips, lines = (sum(take[name] for take in takes) for name in ("clips", "lines"))
+    clips = sum(take["clips"] for take in takes)
     return (
         f"{counted(clips, 'clip')} for {counted(lines, 'line')} of script {was(clips)} cut from "
         f"{counted(len(takes), 'long recording')}{how}{lost}."
@@ -100,11 +100,15 @@ def _takes(record: Record) -> str:
 
 
 def exclusion_sentence(record: Mapping[str, Any]) -> str:
-    """Tell which clips are not delivered, for what, of which condition, and what stands in their place."""
-    excluded = [clip for clip in record["clips"] if clip["failure"]]
+    """Tell which clips are not delivered, for what, of which condition, and what stands in their place.
+
+    A line of a script that nobody read is no clip, and told where cutting is.
+    """
+    clips = [clip for clip in record["clips"] if (clip["failure"] or {}).get("step") != "takes"]
+    excluded = [clip for clip in clips if clip["failure"]]
     if not excluded:
         return "No clip was excluded."
-    tried = len(record["clips"]) - record["counts"].get("spare", 0)
+    tried = len(clips) - record["counts"].get("spare", 0)
     column = record["config"]["compare"]["column"] if record["config"]["compare"] else "condition"
     reasons = Counter(reason for clip in excluded for reason in _reasons(clip))
     sides = Counter(clip["columns"].get(column) or "without a condition" for clip in excluded)
@@ -146,11 +150,19 @@ def _treatment(record: Record) -> Iterable[str]:
         if known is None:  # a stage that this version no longer has
             yield f"The clips went through the step {name}."
         else:
-            yield known.methods(Account(steps.get(name, {}), fits["release"], evidence, notes))
+            asked = _asked(record, steps.get(name, {})) if name == "screen" else steps.get(name, {})
+            yield known.methods(Account(asked, fits["release"], evidence, notes))
         if name == "screen":
+            yield " ".join(f"{sentence(told)}." for told in unchecked_words(record, cue_words))
             yield exclusion_sentence(record)
         if name in one_sided:
             yield _spared(record, one_sided[name])
+
+
+def _asked(record: Record, parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the parameters of a screen without the checks that could be made in no clip."""
+    never = {name for name, (count, of) in unchecked(record).items() if count == of}
+    return {name: value for name, value in parameters.items() if name not in never}
 
 
 def _spared(record: Record, treated: Mapping[str, int]) -> str:
@@ -160,7 +172,7 @@ def _spared(record: Record, treated: Mapping[str, int]) -> str:
 
 
 def _conversion(record: Record) -> str:
-    """Tell how many clips came at another rate or with other channels."""
+    """Tell how many clips came at another rate or with other channels, and that this was before a level was set."""
     notes = [clip["stages"].get("convert", {}) for clip in record["clips"] if clip["delivered"]]
     rates = sum("source_rate" in note for note in notes)
     mixed = sum("downmixed_channels" in note for note in notes)
@@ -168,7 +180,9 @@ def _conversion(record: Record) -> str:
         *([f"{rates} of {counted(len(notes), 'clip')} {was(rates)} resampled to the delivered rate"] if rates else []),
         *([f"{mixed} of {counted(len(notes), 'clip')} {was(mixed)} mixed to one channel"] if mixed else []),
     ]
-    return f"Once, before the level was set, {joined(told)}." if told else ""
+    levelled = any(getattr(stage_classes().get(name), "LEVEL", False) for name in record["chain"])
+    when = "once, before the level was set, " if levelled else ""
+    return f"{sentence(f'{when}{joined(told)}')}." if told else ""
 
 
 def _unaltered(record: Record) -> str:

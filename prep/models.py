@@ -18,9 +18,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Self
 
-from pydantic import AfterValidator, ValidationInfo
+from pydantic import ValidationInfo, ValidatorFunctionWrapHandler, WrapValidator
 
 from prep.document import did_you_mean
 from prep.errors import ConfigError, PrepError, Problem, RefusedError
@@ -287,52 +287,76 @@ def models_folder() -> Path:
     return Path(os.environ.get(FOLDER_VARIABLE) or DEFAULT_FOLDER).expanduser().absolute()
 
 
-def _located(folder: str, info: ValidationInfo) -> str:
-    """Return the path of a folder that a config names, relative to the config."""
-    return str((info.context or {}).get("path_of", Path)(folder).absolute()) if folder else ""
+class OwnFolder(str):
+    """A folder of the user's own, as the config writes it, so that a moved study has the same record and keys.
+
+    Attributes:
+        path: where it lies, for loading alone.
+    """
+
+    __slots__ = ("path",)
+    path: Path
+
+    def __new__(cls, text: str, path: Path) -> Self:
+        """Return the folder; one that is called as a pinned model is written `./` and its name, apart from that."""
+        made = super().__new__(cls, f"./{text}" if text in MODELS else text)
+        made.path = path
+        return made
+
+    def __reduce__(self) -> tuple[type[Self], tuple[str, Path]]:
+        """Travel to a worker with its path."""
+        return type(self), (str(self), self.path)
 
 
-ModelFolder = Annotated[str, AfterValidator(_located)]  # of a step: "" for the pinned model
+def _located(folder: Any, inner: ValidatorFunctionWrapHandler, info: ValidationInfo) -> str:
+    """Return a folder that a config names, relative to the config, as written and with its path."""
+    if isinstance(folder, OwnFolder):
+        return folder
+    text: str = inner(folder)
+    return OwnFolder(text, (info.context or {}).get("path_of", Path)(text).absolute()) if text else ""
+
+
+ModelFolder = Annotated[str, WrapValidator(_located)]  # of a step: "" for the pinned model
 
 
 def is_folder(name: str) -> bool:
-    """Say whether a name is the path of a folder of the user's own, not that of a pinned model."""
-    return Path(name).is_absolute()
+    """Say whether a name is a folder of the user's own, not that of a pinned model."""
+    return isinstance(name, OwnFolder)
 
 
 def model_path(name: str) -> Path:
     """Return the folder that holds a model's files, their digests checked once a process.
 
     Args:
-        name: of a pinned model, or the absolute path of a folder, whose digests are written down and not checked.
+        name: of a pinned model, or an `OwnFolder`, whose digests are written down and not checked.
 
     Raises:
         ConfigError: there is no such model.
         ModelMissingError: it was not fetched, a file of it is not what was pinned, or it is not for this machine.
     """
-    if is_folder(name):
+    if isinstance(name, OwnFolder):
         try:
-            held = any(file.is_file() for file in Path(name).glob("*"))
+            held = any(file.is_file() for file in name.path.glob("*"))
         except OSError:  # a folder that is not ours to read, or a name that no file can have
             held = False
         if not held:
-            raise ModelMissingError(f"{name} holds no model; put the files of one there, or leave the setting out")
-        return Path(name)
+            raise ModelMissingError(f"{name.path} holds no model; put the files of one there, or leave the setting out")
+        return name.path
     return _checked_folder(_model(name), models_folder())
 
 
 def digests_of(names: Iterable[str]) -> dict[str, dict[str, Any]]:
     """Return, for the record, what each model is: the requirement and the SHA-256 of each file.
 
-    They are the pinned ones: `model_path` gives out no file with another. A folder of the user's own goes by its name,
-    without a requirement.
+    They are the pinned ones: `model_path` gives out no file with another. A folder of the user's own goes by the text
+    of the config, without a requirement.
 
     Raises:
         ConfigError: there is no such model.
         ModelMissingError: it is not for this machine, or the folder holds none.
     """
     return {
-        Path(name).name if is_folder(name) else name: _digests_of_folder(model_path(name))
+        str(name): _digests_of_folder(model_path(name))
         if is_folder(name)
         else {
             "requirement": _model(name).requirement,

@@ -98,7 +98,8 @@ def _worst(record: Record) -> str:
     where = "on held-out clips" if audit["after"] else "over these clips"
     chance = f", p = {p_figure(item['p'])}" if item.get("p") is not None else ""
     others = f" (of {counted(len(apart), 'cue')} told apart)" if len(apart) > 1 else ""
-    few = f" ({too_few(audit)})" if too_few(audit) else ""
+    why = too_few(audit, [name])
+    few = f" ({why})" if why else ""
     verdict = item.get("verdict", "descriptive only")
     told = f"{name}, {auc_words(item)} (0.5 is chance) {where}: {verdict}{chance}{others}{few}"
     if found[0] == name:

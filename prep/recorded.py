@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 import statistics
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from prep.prose import plural
+from prep.prose import counted, joined, plural
+from prep.stages import stage_classes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
 Record = dict[str, Any]
 
@@ -71,6 +73,45 @@ def by_condition(record: Mapping[str, Any]) -> dict[str, list[Record]]:
     return dict(sorted(found.items()))
 
 
+def lines_of_takes(record: Mapping[str, Any]) -> tuple[int, int]:
+    """Return how many lines the takes of a record hold, and how many of them no take has a clip of.
+
+    A line that several takes of one speaker hold is one line: its clips are candidates of one slot.
+    """
+    cut = [clip for clip in record["clips"] if clip.get("take")]
+    lines = {_line_of(clip) for clip in cut}
+    return len(lines), len(lines - {_line_of(clip) for clip in cut if "missing" not in clip["take"]})
+
+
+def _line_of(clip: Mapping[str, Any]) -> tuple[str, str, str]:
+    return clip["role"], clip["slot"], clip["columns"].get("passage", "")
+
+
+def unchecked(record: Mapping[str, Any]) -> dict[str, tuple[int, int]]:
+    """Return by check of the screen in how many clips it could not be made, of how many it was asked of.
+
+    Only checks that could not be made everywhere are named. One that was skipped, as the clip was lost already, was
+    not asked.
+    """
+    asked: Counter[str] = Counter()
+    failed: Counter[str] = Counter()
+    for clip in record["clips"]:
+        outcomes: dict[str, set[str]] = {}
+        for item in (clip["screen"] or {}).get("findings", ()):
+            outcomes.setdefault(item["check"], set()).add(item["outcome"])
+        asked.update(name for name, found in outcomes.items() if found != {"skipped"})
+        failed.update(name for name, found in outcomes.items() if "not checked" in found)
+    return {name: (count, asked[name]) for name, count in failed.items()}
+
+
+def unchecked_words(record: Mapping[str, Any], words: Callable[[str], str] = str) -> list[str]:
+    """Return of each check that could not be made everywhere, in words, in how many clips it could not."""
+    return [
+        f"{words(name)} could not be checked in {count} of {counted(of, 'clip')}"
+        for name, (count, of) in unchecked(record).items()
+    ]
+
+
 def measures_of(cues: Mapping[str, Mapping[str, Any]]) -> dict[str, float]:
     """Return every defined feature of a clip's cues by name."""
     return {name: value for cue in cues.values() if "undefined" not in cue for name, value in cue.items()}
@@ -94,26 +135,70 @@ def titles(record: Mapping[str, Any]) -> list[str]:
 
 
 def corrected_cues(record: Mapping[str, Any]) -> list[str]:
-    """Return the cues that a stage corrects, in alphabetical order."""
-    return sorted({spread["cue"] for spread in record["stability"].values() if spread})
+    """Return the cues that a stage of the chain corrects, in alphabetical order."""
+    stages = [stage_classes().get(name) for name in record["chain"]]
+    return sorted({cue for stage in stages if (cue := getattr(stage, "CORRECTS", ""))})
 
 
-def hardest(audit: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """Return the tested cue whose smallest attainable p is the largest; None where nothing is tested."""
-    tested = [item for item in (audit["after"] or {}).values() if item["smallest_p"] is not None]
-    return max(tested, key=lambda item: float(item["smallest_p"])) if tested else None
+def fullest(audit: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """Return the tested cue that most units have a value of, and with it what a study of this size can show.
+
+    It is the cue whose smallest attainable p is the smallest; None where nothing is tested. A clip without a value
+    drops out of one cue's test, and says nothing of the others.
+    """
+    found: Iterable[Mapping[str, Any]] = (audit["after"] or {}).values()
+    tested = [item for item in found if item["smallest_p"] is not None]
+    if not tested:
+        return None
+    return min(tested, key=lambda item: (item["smallest_p"], -(item.get("units_a") or 0) - (item.get("units_b") or 0)))
 
 
-def too_few(audit: Mapping[str, Any]) -> str:
+def thin_cues(audit: Mapping[str, Any]) -> dict[str, float]:
+    """Return the smallest attainable p of each tested cue that fewer units have a value of than the study has."""
+    first = fullest(audit)
+    return {
+        name: item["smallest_p"]
+        for name, item in (audit["after"] or {}).items()
+        if first and item["smallest_p"] is not None and item["smallest_p"] > first["smallest_p"]
+    }
+
+
+def thin_sentence(audit: Mapping[str, Any], words: Callable[[str], str] = str) -> str:
+    """Name the cues whose smallest attainable p is larger than that of the study; empty where there is none.
+
+    Args:
+        audit: of two conditions, or over all pairs of several.
+        words: what a cue is called.
+    """
+    unsettled = ", so that no difference in it could be settled"
+    study = fullest(audit)
+    able = study is not None and study["smallest_p"] <= SIGNIFICANT
+    told = [
+        f"{words(name)} ({p_figure(least)}{unsettled if able and least > SIGNIFICANT else ''})"
+        for name, least in thin_cues(audit).items()
+    ]
+    return f" It is larger for what fewer {plural(audit['unit'])} have a value of: {joined(told)}." if told else ""
+
+
+def too_few(audit: Mapping[str, Any], names: Iterable[str] | None = None) -> str:
     """Say that so few units settle nothing, with the smallest p they can give; empty where they can, or none is tested.
 
     Args:
         audit: of two conditions, or over all pairs of several.
+        names: the cues that are spoken of, of which fewer units may have a value; all by default.
     """
-    first = hardest(audit)
-    if first is None or first["smallest_p"] <= SIGNIFICANT:
+    first = fullest(audit)
+    if first is None:
         return ""
-    return f"too few {plural(audit['unit'])} to settle anything: smallest possible p {p_figure(first['smallest_p'])}"
+    few = f"too few {plural(audit['unit'])} to settle anything"
+    if first["smallest_p"] > SIGNIFICANT:
+        return f"{few}: smallest possible p {p_figure(first['smallest_p'])}"
+    told = [
+        f"{name} (smallest possible p {p_figure(least)})"
+        for name, least in thin_cues(audit).items()
+        if least > SIGNIFICANT and (names is None or name in names)
+    ]
+    return f"{few} of {joined(told)}" if told else ""
 
 
 def last_column(audit: Mapping[str, Any]) -> str:
@@ -132,9 +217,12 @@ def widest_number(item: Mapping[str, Any]) -> tuple[str, float] | None:
 
 
 def width(item: Mapping[str, Any]) -> float:
-    """Return how far from chance a cue lies, by its AUC or by that of its widest number; below 0 where neither is."""
-    alone = widest_number(item)
-    return max(abs(auc - 0.5) if auc is not None else -1.0 for auc in (item.get("auc"), alone and alone[1]))
+    """Return how far from chance a cue lies, by its own AUC; below 0 where it has none.
+
+    Its single numbers count for nothing: the widest of many is far from chance where there is no difference at all.
+    """
+    auc = item.get("auc")
+    return -1.0 if auc is None else abs(auc - 0.5)
 
 
 def widest_first(audit: Mapping[str, Any]) -> list[str]:
@@ -144,9 +232,21 @@ def widest_first(audit: Mapping[str, Any]) -> list[str]:
 
 
 def alone_figure(item: Mapping[str, Any]) -> str:
-    """Return the widest number of a cue of several with its AUC; a dash where there is none."""
+    """Return the widest number of a cue of several with its AUC and of how many it is; a dash where there is none."""
     alone = widest_number(item)
-    return f"{alone[0]} {figure(alone[1])}" if alone else "-"
+    return f"{alone[0]} {figure(alone[1])} (of {_known_numbers(item)})" if alone else "-"
+
+
+def alone_words(item: Mapping[str, Any]) -> str:
+    """Return the widest number of a cue of several, as it stands in a sentence behind the cue's AUC; else nothing."""
+    alone = widest_number(item)
+    if not alone:
+        return ""
+    return f", the widest of {counted(_known_numbers(item), 'number')}, {alone[0]}, alone {figure(alone[1])}"
+
+
+def _known_numbers(item: Mapping[str, Any]) -> int:
+    return sum(auc is not None for auc in (item.get("numbers") or {}).values())
 
 
 def figure(value: Any) -> str:

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
+# The files that a config names lie beside it, and may be gone; what was read of them is in the record.
+_WITHOUT_FILES = {"opens_files": False}
+
 
 def read_record(path: Path) -> dict[str, Any]:
     """Return the record of a run.
@@ -71,7 +74,7 @@ def _step_faults(record: Mapping[str, Any]) -> Iterator[str]:
         for name, settings in step.items():
             if name in known:
                 yield _fault(known[name], settings, f"config.chain.{number}.{name}")
-                yield from _fit_faults(known[name].model_validate(settings), record["fits"])
+                yield from _fit_faults(known[name].model_validate(settings, context=_WITHOUT_FILES), record["fits"])
 
 
 def _fit_faults(step: Step, fits: Mapping[str, Any]) -> Iterator[str]:
@@ -84,7 +87,7 @@ def _fit_faults(step: Step, fits: Mapping[str, Any]) -> Iterator[str]:
 def _fault(model: type[BaseModel], given: Any, place: str = "") -> str:
     """Return the first fault of a part, with its place; a field with a default that was not written is one too."""
     try:
-        held = model.model_validate(given)
+        held = model.model_validate(given, context=_WITHOUT_FILES)
     except ValidationError as error:
         fault = error.errors(include_url=False, include_input=False)[0]
         parts = [part for part in fault["loc"] if part not in TAGS]

@@ -10,11 +10,12 @@ from prep.recorded import (
     alone_figure,
     audits,
     figure,
-    hardest,
+    fullest,
     interval_figure,
     last_column,
     p_figure,
     pair_figure,
+    thin_sentence,
     titles,
     widest_first,
 )
@@ -30,10 +31,10 @@ NOTABLE_CHANGE = 0.1  # of a separation by one stage
 MOST_PAIRS = 20  # of correlated cues
 MEANING = (
     "*Sources* and *delivered* are over all clips and descriptive; *before* and *after* are over held-out "
-    "clips, *after* with corrections that never saw them; *matched* is inside matched cells, over delivered "
-    "clips. p and interval belong to *after*. *Not settled* is no pass: it says that these clips cannot tell. "
+    "clips, *after* with what was learned from labels on the fit split alone; *matched* is inside matched cells, over "
+    "delivered clips. p and interval belong to *after*. *Not settled* is no pass: it says that these clips cannot tell. "
     "A cue of several numbers is tested by a score over them; *widest number* is the one of them that alone tells the "
-    "same clips apart best, by its own AUC and without a test. The widest cue is on top, by its AUC or that number's."
+    "same clips apart best, by its own AUC and without a test. The widest cue is on top, by its own AUC."
 )
 NOT_SHOWN = "Columns without a figure are left out."
 # Why a whole column can be empty.
@@ -176,8 +177,8 @@ def _pair(raw: Mapping[str, Any], audit: Mapping[str, Any], limits: Iterable[str
 
 def _omnibus(audit: Mapping[str, Any]) -> str:
     """Say how several conditions were compared."""
-    smallest = [item["smallest_p"] for item in (audit["after"] or {}).values() if item["smallest_p"] is not None]
-    able = f" The smallest p these units can give is {max(smallest):.3g}." if smallest else ""
+    most = fullest(audit)
+    able = f" The smallest p these units can give is {most['smallest_p']:.3g}.{thin_sentence(audit)}" if most else ""
     reference = f" {audit['reference']} is the reference, the first of its pairs." if audit["reference"] else ""
     return (
         f"{len(audit['conditions'])} conditions ({', '.join(audit['conditions'])}) make {len(audit['pairs'])} pairs."
@@ -275,7 +276,7 @@ def _common_warnings(audit: Mapping[str, Any]) -> Iterable[str]:
 
 def _attainable(audit: Mapping[str, Any]) -> str:
     """Say first what so many units can show at all."""
-    first = hardest(audit)
+    first = fullest(audit)
     if first is None:
         return "Nothing is tested: the table names no units, or there is no held-out half. All figures are descriptive."
     enough = (
@@ -283,6 +284,6 @@ def _attainable(audit: Mapping[str, Any]) -> str:
     )
     return (
         f"The held-out half has {first['units_a']} units of {audit['a']} and {first['units_b']} of {audit['b']} "
-        f"({audit['unit']}). The smallest p they can give is {first['smallest_p']:.3g}{enough}. A claim that a cue "
-        f"cannot tell the conditions apart would take about {first['units_needed']} a side."
+        f"({audit['unit']}). The smallest p they can give is {first['smallest_p']:.3g}{enough}.{thin_sentence(audit)} "
+        f"A claim that a cue cannot tell the conditions apart would take about {first['units_needed']} a side."
     )

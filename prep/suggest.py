@@ -17,7 +17,7 @@ import numpy as np
 
 from prep.audit import observations_of
 from prep.bootstrap import FEWEST_UNITS
-from prep.chain import Chain
+from prep.chain import Chain, order_problems
 from prep.check import checked
 from prep.classifiers import cue_classes
 from prep.errors import ConfigError, Problem
@@ -27,6 +27,7 @@ from prep.prose import joined
 from prep.run import audit_plan
 from prep.score import features_of
 from prep.separability import describe
+from prep.slots import Slot
 from prep.stage import Stage
 from prep.stages import stage_classes
 from prep.store import Store
@@ -68,6 +69,7 @@ class Tried:
         spectral_change_db: median over clips of the RMS change of the third-octave spectrum, level removed.
         chosen: whether it is part of the suggestion.
         why: what came of it, in words.
+        legal: whether a study may have such a chain.
     """
 
     rung: Rung | None
@@ -75,6 +77,7 @@ class Tried:
     spectral_change_db: float | None
     chosen: bool = False
     why: str = ""
+    legal: bool = True
 
 
 @dataclass(frozen=True)
@@ -109,8 +112,16 @@ class Suggestion:
         """What the search came to in a line, which is why the exit code is what it is."""
         missed = f"nothing brings {joined(self.unreached)} within {self.margin:g}" if self.unreached else ""
         why = "; ".join(part for part in (missed, self.too_small) if part)
-        within = f"every cue that a step can take out is within {self.margin:g} on unseen units of the fit split"
-        return f"exit code {self.exit_code}: {why or within}"
+        which = "every cue that a step can take out" + (" and that could be judged" if self.unjudged else "")
+        within = f"{which} is within {self.margin:g} on unseen units of the fit split"
+        open_ones = f"; {joined(self.unjudged)} could not be judged" if self.unjudged else ""
+        return f"exit code {self.exit_code}: {why or within}{open_ones}"
+
+    @property
+    def unjudged(self) -> list[str]:
+        """Cues that no trial could measure."""
+        asked = dict.fromkeys(cue for item in self.tried for cue in item.separation)
+        return [cue for cue in asked if all(item.separation.get(cue) is None for item in self.tried)]
 
 
 def suggest_chain(
@@ -125,10 +136,10 @@ def suggest_chain(
         workers: processes.
 
     Raises:
-        ConfigError: the config is wrong, or compares no two conditions with a split.
+        ConfigError: the config is wrong, compares no two conditions with a split, or serves the sources' own bytes.
         RefusedError, NothingUsableError: as `prep.run.audit_study`.
     """
-    plan = cut_plan(checked(config), progress, workers)
+    plan = checked(config)
     compare = plan.loaded.study.compare
     where = plan.loaded.document.where(("compare",))
     if compare is None or len(compare.sides) != 2:
@@ -137,12 +148,20 @@ def suggest_chain(
         raise ConfigError(
             [Problem(where, "nothing can be held out", "fill a speaker column, so that there is a split")]
         )
+    if plan.chain.encoder.model_dump().get("codec") == "copy":
+        where = plan.loaded.document.where(("chain", len(plan.loaded.study.chain) - 1, plan.chain.encoder.NAME))
+        what = "copy serves the source's bytes, so no step that is suggested could take effect"
+        raise ConfigError([Problem(where, what, "choose another codec")])
+    plan = cut_plan(plan, progress, workers)
     bound = plan.loaded.study.audit.equivalence_auc if margin is None else margin
     count = workers or plan.loaded.study.workers or available_cores()
     with local_workers(min(count, len(plan.rows))) as pool:
-        entries = [Entry(row, "fit") for row in plan.rows if plan.half_of(row) == "fit" and not failure_of(row)]
+        places = [place for place, row in enumerate(plan.rows) if plan.half_of(row) == "fit" and not failure_of(row)]
+        entries = [Entry(plan.rows[place], "fit") for place in places]
+        slots = _slots_among(plan.slots, places)
         store = Store(plan.loaded.path(plan.loaded.study.cache))
-        search = _Search(plan, compare, Runner(plan.loaded.study, entries, pool, store, progress), bound)
+        runner = Runner(plan.loaded.study, entries, pool, store, progress, slots=slots)
+        search = _Search(plan, compare, runner, bound)
         search.climb()
     study = plan.loaded.study.model_copy(update={"chain": tuple(search.steps(search.chosen))})
     final = replace(plan, loaded=replace(plan.loaded, study=study), chain=Chain.of(study.chain))
@@ -150,6 +169,18 @@ def suggest_chain(
     found = {rung.step: rung.parameters for rung in search.chosen}
     chain = [{step.NAME: found.get(step.NAME, _as_given(step))} for step in study.chain]
     return Suggestion(bound, chain, search.tried, search.unreached, search.left_out, _too_small(plan), done.record)
+
+
+def _slots_among(slots: Sequence[Slot], places: Sequence[int]) -> list[Slot]:
+    """Return the slots that have candidates among some rows, by these rows' own order.
+
+    Args:
+        slots: of a table.
+        places: of some of its rows, in order.
+    """
+    found = {place: index for index, place in enumerate(places)}
+    inside = [Slot(slot.name, tuple(found[place] for place in slot.candidates if place in found)) for slot in slots]
+    return [slot for slot in inside if slot.candidates]
 
 
 def _as_given(step: Step) -> dict[str, Any]:
@@ -237,10 +268,10 @@ class _Search:
             if name not in names or (chosen and (chosen.step, chosen.parameters) == (name, _as_given(step))):
                 continue
             if enough is not None:
-                within = joined([f"{cue} ({apart or 0.0:.3f})" for cue, apart in enough.separation.items()])
+                within = joined([f"{cue} ({_apart_words(apart)})" for cue, apart in enough.separation.items()])
                 yield f"{name} left out: already within the margin without it: {within}"
             elif chosen is None:
-                yield f"{name} left out: no setting of it helped"
+                yield f"{name} left out: none of the settings tried here helped"
             elif chosen.step == name:
                 yield f"{name}: with the settings found here in place of the study's own"
             else:
@@ -256,7 +287,7 @@ class _Search:
                 self.chosen.append(rung)
                 return rung
             self.tried.append(found)
-            if best is None or _widest(found) < _widest(best):
+            if found.legal and (best is None or _widest(found) < _widest(best)):
                 best = found
         self.unreached += [name for name, apart in (best or start).separation.items() if (apart or 0) > self.margin]
         level = rungs[0].step in LEVEL_STEPS
@@ -275,9 +306,12 @@ class _Search:
         rungs = [*self.chosen, *([rung] if rung else [])]
         self.progress.advance()
         try:
-            chain = Chain.of(self.steps(rungs))
+            steps = self.steps(rungs)
         except ValueError as error:
-            return Tried(rung, {cue.NAME: None for cue in cues}, None, why=str(error))
+            return Tried(rung, {cue.NAME: None for cue in cues}, None, why=str(error), legal=False)
+        if wrong := order_problems(steps):
+            return Tried(rung, {cue.NAME: None for cue in cues}, None, why=wrong[0][1], legal=False)
+        chain = Chain.of(steps)
         asked = tuple({cue.NAME: cue for cue in (*cues, self.spectrum)}.values())
         values: dict[int, CueValues] = {}
         why = ""
@@ -320,6 +354,10 @@ class _Search:
             if bands:
                 changes.append(float(np.sqrt(np.mean([(pair[1][name] - pair[0][name]) ** 2 for name in bands]))))
         return float(np.median(changes)) if changes else None
+
+
+def _apart_words(apart: float | None) -> str:
+    return "not measurable" if apart is None else f"{apart:.3f}"
 
 
 def _asked(chain: Chain, branch: Branch, cues: tuple[Cue, ...], entry: Entry) -> Look:

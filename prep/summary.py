@@ -6,7 +6,18 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from prep.prose import counted, joined, selected, sentence
-from prep.recorded import figure, last_column, p_figure, too_few, widest_first, widest_number, width
+from prep.recorded import (
+    alone_words,
+    figure,
+    last_column,
+    lines_of_takes,
+    p_figure,
+    too_few,
+    unchecked,
+    unchecked_words,
+    widest_first,
+    width,
+)
 from prep.stage import Stage
 from prep.stages import stage_classes
 
@@ -41,11 +52,8 @@ def step_sentences(record: Record) -> list[tuple[str, str]]:
 def _cut(record: Record) -> str:
     """Say how many clips were cut from how many takes, by what, and how to listen to the cuts."""
     takes = record["takes"]
-    clips, lines, missing = (
-        sum(take["clips"] for take in takes),
-        sum(take["lines"] for take in takes),
-        sum(len(take["missing"]) for take in takes),
-    )
+    clips = sum(take["clips"] for take in takes)
+    lines, missing = lines_of_takes(record)
     ways = Counter(take["cut_by"] for take in takes)
     table = (record["config"].get("clips") or {}).get("table") or "TABLE"
     lost = f", {counted(missing, 'line')} without a clip" if missing else ""
@@ -76,7 +84,8 @@ def _step(record: Record, name: str, settings: Mapping[str, Any]) -> str:
 
 
 def _screen(record: Record, settings: Mapping[str, Any], _: Sequence[Mapping[str, Any]]) -> str:
-    checks = [name.replace("_", " ") for name in settings if name != "only"]
+    never = {name for name, (count, of) in unchecked(record).items() if count == of}
+    checks = [_spaced(name) for name in settings if name != "only" and name not in never]
     turned_down = sum((clip["failure"] or {}).get("step") == "screen" for clip in record["clips"])
     screens = [clip["screen"] for clip in record["clips"] if clip["screen"]]
     cut = sum(bool(screen["cut_for"]) for screen in screens)
@@ -84,7 +93,12 @@ def _screen(record: Record, settings: Mapping[str, Any], _: Sequence[Mapping[str
     parts = [f"{counted(turned_down, 'clip')} turned down"]
     parts += [f"{counted(replaced, 'place')} filled by the next candidate"] if replaced else []
     parts += [f"{counted(cut, 'clip')} cut at the start"] if cut else []
-    return f"looked in {counted(len(screens), 'clip')} for {joined(checks)}: {joined(parts)}"
+    looked = f"looked in {counted(len(screens), 'clip')} for {joined(checks) or 'nothing, as no check could be made'}"
+    return "; ".join([f"{looked}: {joined(parts)}", *unchecked_words(record, _spaced)])
+
+
+def _spaced(name: str) -> str:
+    return name.replace("_", " ")
 
 
 def _tilt_eq(record: Record, settings: Mapping[str, Any], notes: Sequence[Mapping[str, Any]]) -> str:
@@ -171,7 +185,7 @@ def _cue_shortfalls(record: Record) -> Iterator[str]:
     if apart := [_told(record, name, item) for name, item in ordered if item["verdict"] == TOLD_APART]:
         yield f"Still told apart on held-out clips, the widest first: {_named(apart)}."
     if unsettled := [_told(record, name, item) for name, item in ordered if item["verdict"] == NOT_SETTLED]:
-        few = too_few(audit)
+        few = too_few(audit, [name for name, item in ordered if item["verdict"] == NOT_SETTLED])
         yield (
             f"Not settled, which is no pass, for {len(unsettled)} of {counted(len(tested), 'cue')}"
             f"{f' ({few})' if few else ''}, the widest first: {_named(unsettled)}."
@@ -219,9 +233,7 @@ def _told(record: Record, name: str, item: Mapping[str, Any]) -> str:
 def auc_words(item: Mapping[str, Any]) -> str:
     """Return the AUC of a cue, with the pair of conditions it is for and its widest single number, where there are."""
     pair = f", {item['pair'][1]} over {item['pair'][0]}" if item.get("pair") else ""
-    alone = widest_number(item)
-    own = f", {alone[0]} alone {figure(alone[1])}" if alone else ""
-    return ("no AUC" if item["auc"] is None else f"AUC {figure(item['auc'])}") + pair + own
+    return ("no AUC" if item["auc"] is None else f"AUC {figure(item['auc'])}") + pair + alone_words(item)
 
 
 def _empty_places(record: Record) -> Iterator[str]:

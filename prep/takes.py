@@ -36,6 +36,8 @@ STEP = "takes"  # that the failure of a line without a clip names
 DOUBTFUL_PERCENT = 20.0  # of the words of a line
 DEFAULT_EDGE_SECONDS = 0.25  # of a head and a tail that nothing says
 
+_Line = tuple[int, str]  # the number of its slot, and its passage
+
 
 @dataclass(frozen=True)
 class Padding:
@@ -79,8 +81,9 @@ def cut_plan(plan: Plan, progress: Progress, workers: int | None = None) -> Plan
     count = min(workers or study.workers or available_cores(), len(plan.rows))
     with local_workers(count) as pool:
         padding = padding_of(study.takes, plan.rows, pool, store, progress)
-        cut = cut_takes(plan.takes, plan.rows, study.takes, padding, pool=pool, store=store, progress=progress)
-    slots = slots_of(cut.rows, study.slots.by)
+        by = study.slots.by
+        cut = cut_takes(plan.takes, plan.rows, study.takes, padding, by, pool=pool, store=store, progress=progress)
+    slots = slots_of(cut.rows, by)
     return replace(plan, rows=cut.rows, slots=slots, takes=[], cut=cut.takes, notices=[*plan.notices, *cut.notices])
 
 
@@ -89,6 +92,7 @@ def cut_takes(
     rows: Sequence[Row],
     settings: Takes,
     padding: Padding,
+    slots_by: Sequence[str] = (),
     *,
     pool: Workers,
     store: Store,
@@ -101,6 +105,7 @@ def cut_takes(
         rows: of the table, a row a line.
         settings: how they are cut.
         padding: heads and tails.
+        slots_by: columns that name the slots, as `slots_of` takes them.
         pool: of workers.
         store: of what is known already; clips are written to its folder `takes`.
         progress: what is told of the work.
@@ -138,8 +143,12 @@ def cut_takes(
     told = [_told(take, answer, why, padding) for take, answer in zip(takes, answers, strict=True)]
     clips = _clips_by_line(takes, answers, folder, why)
     lost = {line["file_name"]: line["why"] for take in told for line in take["missing"]}
-    table = list(_with_clips(rows, clips, lost))
-    notices = [notice for take in told for notice in _notices(take)]
+    order = {take.row.file_name: place for place, take in enumerate(takes)}
+    lined = _attempts_at(rows, slots_by)
+    table = list(_with_clips(lined, clips, lost, order))
+    held = {line for row, line in lined if row.file_name in clips}
+    elsewhere = {row.file_name for row, line in lined if row.file_name in lost and line in held}
+    notices = [notice for take in told for notice in _notices(take, elsewhere)]
     return CutTakes(table, told, [*notices, *_doubtful(table)])
 
 
@@ -257,38 +266,45 @@ def _clips_by_line(
     return found
 
 
-def _with_clips(rows: Sequence[Row], clips: dict[str, list[Row]], lost: dict[str, str]) -> Iterator[Row]:
+def _with_clips(
+    rows: Sequence[tuple[Row, _Line]], clips: dict[str, list[Row]], lost: dict[str, str], order: dict[str, int]
+) -> Iterator[Row]:
     """Yield the table with the clips in place of the lines.
 
     The attempts at a line stand together where its first row stood, also those of another take, the best first. A
     line that no take holds keeps its row.
+
+    Args:
+        rows: of the table, each with the line that it is an attempt at.
+        clips: of each line, by the file name of its row.
+        lost: why a line has no clip, by the same.
+        order: places of the takes, by their file names.
     """
-    lines = {row.file_name for row in rows if row.file_name in clips or row.file_name in lost}
-    held: dict[tuple[str, ...], list[Row]] = {}
-    for row in rows:
+    lines = {row.file_name for row, _ in rows if row.file_name in clips or row.file_name in lost}
+    held: dict[_Line, list[Row]] = {}
+    for row, key in rows:
         if row.file_name in lines:
-            held.setdefault(_attempts_at(row), []).append(row)
+            held.setdefault(key, []).append(row)
     done = set()
-    for row in rows:
+    for row, key in rows:
         if row.file_name not in lines:
             yield row
             continue
-        key = _attempts_at(row)
         if key in done:
             continue
         done.add(key)
         attempts = [clip for line in held[key] for clip in clips.get(line.file_name, [])]
-        # Sorting keeps table order among equals.
-        attempts.sort(key=lambda clip: rank_key(dict(clip.take or {})))
+        attempts.sort(key=lambda clip: rank_key(dict(clip.take or {}), order[(clip.take or {})["file_name"]]))
         for rank, clip in enumerate(attempts, 1):
             yield replace(clip, take={**(clip.take or {}), "rank": rank, "attempts": len(attempts)})
         if not attempts:
             yield from (replace(line, take={"missing": lost[line.file_name]}) for line in held[key][:1])
 
 
-def _attempts_at(row: Row) -> tuple[str, ...]:
-    """Return what the attempts at one line have in common."""
-    return (row.role, row.columns.get("slot") or row.file_name, row.columns["passage"])
+def _attempts_at(rows: Sequence[Row], slots_by: Sequence[str]) -> list[tuple[Row, _Line]]:
+    """Return each row with what the attempts at one line have in common: the slot, by its number, and the passage."""
+    slot_at = {place: number for number, slot in enumerate(slots_of(rows, slots_by)) for place in slot.candidates}
+    return [(row, (slot_at[place], row.columns.get("passage", ""))) for place, row in enumerate(rows)]
 
 
 def _doubtful(rows: Sequence[Row]) -> Iterator[Problem]:
@@ -308,8 +324,13 @@ def _doubtful(rows: Sequence[Row]) -> Iterator[Problem]:
             yield Problem(row.file_name, what, "listen to it: the reading may be another, or the recogniser wrong")
 
 
-def _notices(take: dict[str, Any]) -> Iterator[Problem]:
-    """Yield what a researcher should know of a take."""
+def _notices(take: dict[str, Any], elsewhere: set[str]) -> Iterator[Problem]:
+    """Yield what a researcher should know of a take.
+
+    Args:
+        take: what the record tells of it.
+        elsewhere: the rows of lines that another take has a clip of.
+    """
     where = take["file_name"]
     if take["cut_by"] == "pauses":
         what = (
@@ -317,7 +338,8 @@ def _notices(take: dict[str, Any]) -> Iterator[Problem]:
         )
         yield Problem(where, what, "listen to its clips")
     for line in take["missing"]:
-        yield Problem(where, f"line {line['line']}, {line['text']!r}, has no clip: {line['why']}")
+        of = "no clip of this take, and one of another" if line["file_name"] in elsewhere else "no clip"
+        yield Problem(where, f"line {line['line']}, {line['text']!r}, has {of}: {line['why']}")
     if take["lengths_of_clips"]:
         what = (
             f"its clips have heads of {take['head_seconds']:.3f} s and tails of {take['tail_seconds']:.3f} s, the "

@@ -244,7 +244,11 @@ def _log_problems(output: Path, records: Mapping[str, Mapping[str, Any]]) -> lis
         for name, record in records.items()
         if entries[: len(record["unblinded"])] != record["unblinded"]
     ]
+    kept = {folder.name for folder in records_of(output)}
     for entry in entries:
+        if entry["record"] not in kept:
+            what = f"names runs/{entry['record']}, opened on {entry['time']}, which is not there"
+            problems.append(Problem(str(path), what, FROM_A_COPY))
         if entry["record"] in records:
             file = output / "runs" / entry["record"] / "run.json"
             held = _read(file, problems)

@@ -55,11 +55,12 @@ def test_of_several_conditions_the_numbers_are_of_the_pair_that_is_named() -> No
 def test_the_terminal_shows_the_widest_first_with_its_number(
     eventful: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """In the table of `prep audit` a cue of several numbers stands by the widest of them, and with it."""
+    """In the table of `prep audit` a cue stands by its own AUC, one of several numbers with the widest of them."""
     monkeypatch.setenv("COLUMNS", "200")
     record = json.loads((eventful / "run.json").read_text(encoding="utf-8"))
     for item in record["audit"]["after"].values():
         item |= {"auc": 0.5, "separation": 0.0}
+    record["audit"]["after"]["spectrum"] |= {"auc": 0.9}
     record["audit"]["after"]["spectrum"]["numbers"]["spectrum_1000hz_db"] = 0.0
     show_audit(Done(record), as_json=False)
     lines = capsys.readouterr().out.splitlines()
@@ -67,4 +68,4 @@ def test_the_terminal_shows_the_widest_first_with_its_number(
 
     assert "widest number" in lines[head]
     assert lines[head + 2].split()[0] == "spectrum"
-    assert "spectrum_1000hz_db 0.000" in lines[head + 2]
+    assert "spectrum_1000hz_db 0.000 (of 23)" in lines[head + 2]

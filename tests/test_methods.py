@@ -14,7 +14,7 @@ from prep.bibliography import SHARED, Reference, bibtex, cite, cited
 from prep.classifiers import cue_classes
 from prep.methods import methods_md, references_bib
 from prep.stage import Account, Step
-from prep.stages import stage_classes
+from prep.stages import dereverb, stage_classes
 
 PROJECT = Path(__file__).resolve().parents[1]
 GOLDEN = PROJECT / "tests" / "golden"
@@ -135,6 +135,13 @@ def test_a_step_without_words_is_told_by_its_name() -> None:
     )
 
 
+PASSED_THROUGH = (
+    "0.30 s are too short to tell the room from the voice",
+    "0.41 s are too short to tell the room from the voice",
+    "it is silent",
+    "it rings no longer than dry speech",
+    "the filter would have taken the voice with the room",
+)
 ACCOUNTS: dict[str, list[tuple[Account, tuple[str, ...]]]] = {
     "bandwidth": [
         (Account({}, {"upper_hz": 8000.0, "wider_clips": 3, "clips": 9}), ("8000 Hz", "3 of 9 clips", "removed")),
@@ -187,8 +194,29 @@ ACCOUNTS: dict[str, list[tuple[Account, tuple[str, ...]]]] = {
                 {"then_denoise_db": 6.0},
                 notes=[{"taps": 9, "t60_before_seconds": 0.5, "t60_after_seconds": 0.3}, {"taps": 0}],
             ),
-            ("1 of 2 clips", "0.50 s before and 0.30 s after", "6 dB", "DeepFilterNet"),
+            (
+                "1 of 2 clips was changed, and 1 was passed through as it was.",
+                "0.50 s before and 0.30 s after",
+                "lowered by at most 6 dB by DeepFilterNet 3 [@schroeter2023deepfilternet] in 1 of 1 clip. ",
+            ),
         ),
+        (
+            Account(
+                {"then_denoise_db": 6.0},
+                notes=[
+                    {"taps": 9},
+                    {"taps": 5, "warning": dereverb.NOT_DENOISED},
+                    *({"taps": 0, "warning": f"passed through: {why}"} for why in PASSED_THROUGH),
+                ],
+            ),
+            (
+                "2 of 7 clips were changed, and 5 were passed through as they were: 2 because it is too short to tell "
+                "the room from the voice, 1 because it is silent, 1 because it rings no longer than dry speech and 1 "
+                "because the filter would have taken the voice with the room.",
+                "in 1 of 2 clips; in 1 it would have taken the voice with it and was left out.",
+            ),
+        ),
+        (Account({"then_denoise_db": None}, notes=[{"taps": 9}]), ("1 of 1 clip was changed.",)),
     ],
     "edges": [
         (Account({"head_seconds": 0.2, "tail_seconds": 0.3, "breaths": "trim"}), ("0.200 s", "0.300 s", "taken out")),
@@ -293,12 +321,16 @@ def test_exclusions_are_counted_by_condition_and_reason() -> None:
 
 def test_cutting_is_told() -> None:
     """Where clips were cut from long recordings, the methods say from how many, by what, and which lines have none."""
-    take = {"cut_by": "words", "clips": 5, "lines": 6, "missing": [{"line": 2}]}
+    take = {"cut_by": "words", "clips": 5, "lines": 6, "missing": [{"line": 2}], "lengths_of_clips": 0}
     record = golden("shared_gain") | {"takes": [take, {**take, "cut_by": "pauses", "missing": []}]}
+    for place, clip in enumerate(record["clips"][:12]):  # the last line is missing, and another row is no line
+        clip |= {"slot": f"slot {place}", "take": {"missing": "why"} if place == 11 else {"rank": 1}}
+    record["clips"][12] |= {"slot": "slot 0", "take": {"rank": 2}}
 
     told = "10 clips for 12 lines of script were cut from 2 long recordings, 1 by recognised words "
     assert f"{told}[@radford2023whisper] and 1 by pauses; 1 line had no clip." in methods_md(record)
     record["takes"] = [{**take, "clips": 1, "lines": 1, "missing": []}]
+    record["clips"] = record["clips"][:1]
     assert "1 clip for 1 line of script was cut from 1 long recording by recognised words [@" in methods_md(record)
 
 
@@ -338,7 +370,8 @@ def test_the_widest_number_stands_beside_its_cue() -> None:
     peak = record["audit"]["after"]["peak"] | {"numbers": {"true_peak_dbtp": 0.0, "crest_db": 0.6}}
     record["audit"]["after"]["peak"] = peak
 
-    assert f"peak ({peak['auc']:.3f}, true_peak_dbtp alone 0.000)" in methods_md(record)
+    told = f"peak ({peak['auc']:.3f}, the widest of 2 numbers, true_peak_dbtp, alone 0.000)"
+    assert told in methods_md(record)
 
 
 def test_too_few_units_settle_nothing() -> None:
@@ -360,3 +393,93 @@ def test_a_run_without_conditions_says_so() -> None:
 
     assert "No two conditions were compared" in methods_md(record)
     assert "westfall1993resampling" not in references_bib(record)
+
+
+def test_a_badly_covered_cue_does_not_unsettle_the_study() -> None:
+    """The smallest p is that of the units of the study; a cue that fewer have a value of is named with its own."""
+    record = copy.deepcopy(golden("shared_gain"))
+    record["audit"]["after"]["hum"] |= {
+        "smallest_p": 0.333,
+        "units_a": 1,
+        "units_b": 2,
+        "p": None,
+        "p_familywise": None,
+    }
+    text = methods_md(record)
+
+    assert "whole speakers (4 human, 4 synthetic)" in text
+    assert (
+        "The smallest p that these speakers can give is 0.0286. It is larger for what fewer speakers have a value of: "
+        "hum (0.333, so that no difference in it could be settled)."
+    ) in text
+    assert "settled here" not in text
+
+
+def test_steps_that_learned_from_held_out_clips_are_named() -> None:
+    """What was fitted on the fit split alone is what learned from labels; what learned from every clip is named."""
+    both, of_all, nothing = (methods_md(golden(name)) for name in ("demo", "shared_gain", "vc_mos"))
+    shared = "shared gain was fitted on the clips of both parts, held-out ones among them"
+
+    assert f"for held-out clips tilt eq was fitted on the fit split alone; {shared}; held-out clips were" in both
+    assert f"a held-out half; {shared}; held-out clips were measured as decoded" in of_all
+    assert "on the fit split alone" not in of_all
+    assert "no step learned from the clips; held-out clips were measured" in nothing
+    take = {"cut_by": "words", "clips": 1, "lines": 1, "missing": [], "lengths_of_clips": 6}
+    cut = methods_md(golden("vc_mos") | {"takes": [take]})
+    assert "cutting took its heads and tails from the medians of 6 clips, held-out ones among them" in cut
+    assert "no step learned" not in cut
+
+
+def test_other_cues_are_told_where_one_was_corrected() -> None:
+    """That no other cue told clips apart is said where a stage of the chain corrects one, tested over splits or not."""
+    records = [copy.deepcopy(golden(name)) for name in ("demo", "shared_gain")]
+    for record in records:
+        record["stability"] = {}
+        for item in record["audit"]["after"].values():
+            item |= {"verdict": "not settled"}
+    corrected, plain = (methods_md(record) for record in records)
+
+    assert "On held-out clips, the AUC of tilt was" in corrected
+    assert "After preparation, no other cue told held-out clips apart" in corrected
+    assert "After preparation, no cue told held-out clips apart" in plain
+
+
+def test_a_check_that_could_not_be_made_is_no_screening() -> None:
+    """Clips are told as screened for what was looked for in some of them; in how many it could not be stands there."""
+    record = copy.deepcopy(golden("detection"))
+    assert {"clipping", "music"} <= next(step for step in record["config"]["chain"] if "screen" in step)[
+        "screen"
+    ].keys()
+    for place, clip in enumerate(record["clips"]):
+        found = clip["screen"]["findings"]
+        found.append({"check": "clipping", "outcome": "not checked" if place < 3 else "passed", "on_fail": "replace"})
+        found.append({"check": "music", "outcome": "not checked", "on_fail": "replace"})
+    text = methods_md(record)
+    screened = text[text.index("were screened for") :].split(".")[0]
+    number = len(record["clips"])
+
+    assert "clipping" in screened
+    assert "music" not in screened
+    assert f"Clipping could not be checked in 3 of {number} clips." in text
+    assert f"Music could not be checked in {number} of {number} clips." in text
+
+
+def test_a_line_that_nobody_read_is_no_excluded_clip() -> None:
+    """Lines without a reading are told where cutting is, and neither as source clips nor as excluded."""
+    record = copy.deepcopy(golden("detection"))
+    before = methods_md(record)
+    lost = {**record["clips"][-1], "status": "failed", "failure": {"step": "takes", "reason": "was not heard"}}
+    record["clips"].append({**lost, "delivered": False, "stages": {}, "screen": None})
+
+    assert methods_md(record) == before
+
+
+def test_resampling_before_a_level_is_told_where_one_was_set() -> None:
+    """That resampling was before the level is said of chains that set a level alone."""
+    record = copy.deepcopy(golden("shared_gain"))
+    assert "Once, before the level was set, 64 of 64 clips were resampled" in methods_md(record)
+    record["chain"].remove("shared_gain")
+    text = methods_md(record)
+
+    assert "64 of 64 clips were resampled to the delivered rate." in text
+    assert "level was set" not in text

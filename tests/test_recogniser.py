@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import socket
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,7 @@ from prep.classifiers.preamble import Preamble
 from prep.classifiers.words import Words
 from prep.clip import Clip
 from prep.errors import ClipError
-from prep.models import ModelMissingError, check_models, digests_of, model_path
+from prep.models import ModelMissingError, OwnFolder, check_models, digests_of, model_path
 from prep.recogniser import (
     MODEL,
     OPENING_SECONDS,
@@ -29,6 +30,7 @@ from prep.recogniser import (
     words,
 )
 from prep.stages.screen import Screen
+from prep.study import load_study
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -209,37 +211,60 @@ def test_other_languages_are_not_checked(language: str) -> None:
 
 
 def test_guesses_are_not_understood() -> None:
-    """No words, or improbable ones, are refused; probable ones pass."""
+    """No words, or improbable ones, are refused, with the language that was listened for; probable ones pass."""
     check_understood([Word("Yes.", 0.0, 1.0, 0.9)])
     for heard in ([], [Word("Yes.", 0.0, 1.0, 0.1)]):
-        with pytest.raises(ClipError, match="not checked"):
+        with pytest.raises(ClipError, match=r"not checked.* see that it is en$"):
             check_understood(heard)
+        with pytest.raises(ClipError, match=r"see that it is pt$"):
+            check_understood(heard, Recogniser("pt-BR", "larger"))
 
 
 @pytest.mark.usefixtures("_fetched")
 def test_a_folder_of_the_users_own_stands_in(tmp_path: Path, sentence: Clip) -> None:
-    """A config names the folder of another model: it is heard with that, and its digests, not its place, are kept."""
+    """A config names the folder of another model: it is heard with that, and its digests and its name are kept."""
     own = tmp_path / "larger"
     own.mkdir()
     for file in model_path(MODEL).iterdir():
         (own / file.name).symlink_to(file)
     step = {"preamble": {"recogniser": "larger"}}
     screen = Screen.model_validate(step, context={"path_of": lambda text: tmp_path / text})
-    assert screen.models() == [str(own)]
+    assert screen.models() == ["larger"]
     assert {finding.outcome for finding in screen.measure(sentence).findings} == {"passed"}
     assert digests_of(screen.models())["larger"]["sha256"] == digests_of([MODEL])[MODEL]["sha256"]
-    assert words(sentence, Recogniser("en", str(own))) == words(sentence)
+    assert words(sentence, Recogniser("en", OwnFolder("larger", own))) == words(sentence)
     with pytest.raises(ClipError, match="knows en and not 'de'"):
-        check_language(Recogniser("de", str(own)))
+        check_language(Recogniser("de", OwnFolder("larger", own)))
+
+
+def test_a_moved_study_has_the_same_record_and_keys(tmp_path: Path) -> None:
+    """The folder of a model stands as written in config and keys; where it lies goes to the workers alone."""
+    studies = []
+    for place in (tmp_path / "here", tmp_path / "there"):
+        (place / "larger").mkdir(parents=True)
+        (place / "larger" / "model.bin").write_bytes(b"weights")
+        chain = "chain:\n  - screen: {words: {recogniser: larger}}\n  - encode: {codec: flac}\n"
+        text = f"study: s\nclips: {{table: clips.csv}}\ntakes: {{recogniser: larger}}\n{chain}"
+        (place / "study.yaml").write_text(text, encoding="utf-8")
+        studies.append(load_study(place / "study.yaml").study)
+    here, there = studies
+    screen = there.chain[0]
+    sent = pickle.loads(pickle.dumps(screen))  # noqa: S301 - our own
+
+    assert here.resolved() == there.resolved()
+    assert str(tmp_path) not in str(here.resolved())
+    assert here.chain[0].identity() == screen.identity() == sent.identity()
+    for name in (*screen.models(), *sent.checks[0].cue.models(), there.takes.listener().model):  # type: ignore[union-attr]
+        assert model_path(name) == tmp_path / "there" / "larger"
 
 
 def test_a_folder_without_a_model_is_named(tmp_path: Path) -> None:
     """A folder that is empty, or holds something else, is refused by name before and while it is used."""
     with pytest.raises(ModelMissingError, match=f"{tmp_path} holds no model"):
-        check_models([str(tmp_path)])
+        check_models([OwnFolder("own", tmp_path)])
     (tmp_path / "model.bin").write_bytes(b"no model")
     with pytest.raises(ModelMissingError, match=f"{tmp_path} holds no Whisper model"):
-        words(bursts(2.0), Recogniser("en", str(tmp_path)))
+        words(bursts(2.0), Recogniser("en", OwnFolder("own", tmp_path)))
 
 
 @pytest.mark.usefixtures("_fetched")

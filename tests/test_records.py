@@ -92,6 +92,20 @@ def test_every_field_of_a_record_is_needed(record: dict[str, Any]) -> None:
     assert shape_fault(damaged).startswith("excerpts.clips.0.source.outline: ")
 
 
+def test_a_reference_that_is_gone_is_no_fault(record: dict[str, Any]) -> None:
+    """A record is read where the files that its config names are not; a reference of its own clips needs its fit."""
+    for settings, fault in (
+        ({"profile": "voice.json", "files": []}, ""),
+        ({"files": ["refs/a.wav"]}, ""),
+        ({"files": []}, "fits.release.reference_eq: input should be a valid dictionary"),
+    ):
+        matched = without(without(record, ("fits", "release", "reference_eq")), ("fits", "evidence", "reference_eq"))
+        settings |= {"max_boost_db": 12.0, "max_cut_db": 12.0}
+        chain = [{"reference_eq": settings} if "reference_eq" in step else step for step in record["config"]["chain"]]
+        matched["config"] = record["config"] | {"chain": chain}
+        assert shape_fault(matched) == fault
+
+
 def test_what_passes_can_be_read(record: dict[str, Any]) -> None:
     """Whatever a record lacks, it is either named as such or every page, table and comparison can do without it."""
     places = [place for place in places_of(record) if place and not isinstance(place[-1], int)]

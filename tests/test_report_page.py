@@ -227,17 +227,18 @@ def test_a_run_without_a_test_has_its_chart(record: dict[str, Any]) -> None:
 
 
 def test_chart_and_table_have_one_order(record: dict[str, Any]) -> None:
-    """The cue that tells most is on top of both, a cue of several numbers by the widest of them."""
+    """The cue that tells most by its own AUC is on top of both; the widest of a cue's numbers lifts it nowhere."""
     for item in record["audit"]["after"].values():
         item |= {"auc": 0.5, "separation": 0.0}
+    record["audit"]["after"]["spectrum"] |= {"auc": 0.7, "separation": 0.2}
     record["audit"]["after"]["spectrum"]["numbers"]["spectrum_1000hz_db"] = 0.0
     record["audit"]["after"]["tilt"] |= {"auc": 0.9, "separation": 0.4}
     page = Page(report_html(record))
     table = next(rows for rows in page.tables if rows[0][:2] == ["cue", "sources"])
 
-    assert [row[0] for row in table[1:3]] == ["spectrum", "tilt"]
-    assert table[1][table[0].index("widest number")] == "spectrum_1000hz_db 0.000"
-    assert page.text.index("spectrum after: ") < page.text.index("tilt after: ")
+    assert [row[0] for row in table[1:3]] == ["tilt", "spectrum"]
+    assert table[2][table[0].index("widest number")] == "spectrum_1000hz_db 0.000 (of 23)"
+    assert page.text.index("tilt after: ") < page.text.index("spectrum after: ")
 
 
 def test_each_clip_is_a_dot_that_says_its_id(record: dict[str, Any], eventful: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,7 @@ from prep.check import checked
 from prep.commands.show import show_suggestion
 from prep.progress import Lines, Silent
 from prep.stages import stage_classes
-from prep.suggest import suggest_chain
+from prep.suggest import Suggestion, Tried, _Search, suggest_chain
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -161,6 +162,53 @@ def test_steps_that_are_no_cure_stay(
     assert not any(line.startswith("look") for line in told)
 
 
+def test_sources_that_are_served_as_they_are_are_refused(make_study: MakeStudy) -> None:
+    """With the encoder `copy` no step can take effect: that is said at its line, before any work."""
+    config = make_study(chain=[{"encode": {"codec": "copy"}}])
+    result = suggest(config)
+
+    assert result.exit_code == 3
+    assert "copy serves the source's bytes, so no step that is suggested could take effect" in result.stderr
+    assert "inspect" not in result.stderr
+
+
+def test_what_a_study_may_not_have_is_not_suggested(own_chain: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A setting whose chain a study would refuse is a failed trial, with the reason; the next one is chosen."""
+    monkeypatch.setattr(
+        stage_classes()["shared_gain"], "rungs", lambda *_: [{"target_lufs": -30, "only": {"condition": "human"}}]
+    )
+    monkeypatch.setattr(stage_classes()["clip_loudness"], "rungs", lambda *_: [{"target_lufs": -30}])
+    done = suggest_chain(own_chain, Silent(), margin=0.5)
+    (failed,) = [item for item in done.tried if not item.legal]
+
+    assert failed.rung is not None
+    assert failed.rung.step == "shared_gain"
+    assert failed.why.startswith("shared_gain is one gain for the whole set")
+    assert not failed.chosen
+    assert [next(iter(step)) for step in done.chain[-2:]] == ["clip_loudness", "encode"]
+
+
+def test_spares_are_not_judged(planted: Path) -> None:
+    """Only the clip that fills a slot is fitted and judged: a spare of other sound changes nothing that was tried."""
+    table = planted.parent / "clips.csv"
+    with table.open(newline="", encoding="utf-8") as file:
+        rows = [{**row, "slot": row["speaker"]} for row in csv.DictReader(file)]
+    for number, row in enumerate(list(rows)):
+        spare = f"wav/spare{number}.wav"
+        slope = -20.0 if row["condition"] == "human" else 0.0
+        soundfile.write(planted.parent / spare, syllables(99 + number, slope), 22050, subtype="PCM_16")
+        rows.append({**row, "file_name": spare})
+    alone = suggest_chain(planted, Silent(), margin=0.3)
+    with table.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, rows[0].keys())
+        writer.writeheader()
+        writer.writerows(rows)
+    beside = suggest_chain(planted, Silent(), margin=0.3)
+
+    assert beside.record["counts"] == {"delivered": 16, "spare": 16}
+    assert beside.tried == alone.tried
+
+
 def test_too_few_speakers_are_said(make_study: MakeStudy) -> None:
     """With four speakers a side the suggestion says that its fit split is too small to tell, with exit code 1."""
     config = make_study(audit={"cues": ["tilt", "spectrum"]})
@@ -188,3 +236,45 @@ def test_a_study_that_cannot_be_searched_is_refused(make_study: MakeStudy, setti
 
     assert (result.exit_code == 3) == bool(said)
     assert said in result.stderr
+
+
+def test_what_cannot_be_measured_is_not_within_the_margin(own_chain: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cue without a separation is told as not measurable where its step is left out, and never as one of 0."""
+    separations = _Search._separations
+
+    def undefined(*given: Any) -> dict[str, float | None]:
+        return separations(*given) | {"spectrum": None}
+
+    monkeypatch.setattr(_Search, "_separations", undefined)
+    done = suggest_chain(own_chain, Silent(), margin=0.5)
+
+    (told,) = [line for line in done.left_out if line.startswith("tilt_eq left out: already within")]
+    assert "spectrum (not measurable)" in told
+    assert "tilt (0." in told
+    assert "(0.000)" not in told
+
+
+def test_cues_that_could_not_be_judged_are_named() -> None:
+    """The conclusion names what no trial could measure, and claims the margin for the other cues alone."""
+    tried = [Tried(None, {"tilt": 0.05, "reverb": None}, None), Tried(None, {"tilt": None, "reverb": None}, None)]
+    some, every = (Suggestion(0.1, [], found, [], [], "", {}) for found in (tried, [Tried(None, {"tilt": 0.0}, None)]))
+
+    assert some.conclusion == (
+        "exit code 0: every cue that a step can take out and that could be judged is within 0.1 on unseen units of the "
+        "fit split; reverb could not be judged"
+    )
+    assert every.conclusion == (
+        "exit code 0: every cue that a step can take out is within 0.1 on unseen units of the fit split"
+    )
+
+
+def test_a_step_whose_settings_did_not_help_is_told_for_the_settings_tried(
+    own_chain: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where nothing tried was better than nothing, that is said of what was tried: the study's own setting was not."""
+    rungs = [{"adjust": {"condition": "human"}, "towards": {"condition": "synthetic"}, "max_db_per_octave": 0.01}]
+    monkeypatch.setattr(stage_classes()["tilt_eq"], "rungs", lambda *_: rungs)
+    monkeypatch.setattr(_Search, "_separations", lambda *_: {"tilt": 0.4})
+    done = suggest_chain(own_chain, Silent(), margin=0.1)
+
+    assert "tilt_eq left out: none of the settings tried here helped" in done.left_out

@@ -150,7 +150,7 @@ def test_the_widest_pair_of_several_conditions_is_named() -> None:
 
 
 def test_the_widest_cue_leads_with_the_stage_for_it() -> None:
-    """Cues stand by their distance from chance, a cue of several by its widest number, each with a stage to try."""
+    """Cues stand by the distance of their own AUC from chance, each with a stage to try and its widest number."""
     after = {
         "hum": {"verdict": "not settled", "auc": 0.6},
         "tail_silence": {"verdict": "not settled", "auc": 0.1},
@@ -159,8 +159,8 @@ def test_the_widest_cue_leads_with_the_stage_for_it() -> None:
 
     (told,) = shortfall_sentences(record_of("high_pass", {}, audit=audit_of(after)))
     assert told == (
-        "Not settled, which is no pass, for 3 of 3 cues, the widest first: peak (AUC 0.500, true_peak_dbtp alone "
-        "0.000), tail_silence (AUC 0.100; edges addresses it) and hum (AUC 0.600)."
+        "Not settled, which is no pass, for 3 of 3 cues, the widest first: tail_silence (AUC 0.100; edges "
+        "addresses it), hum (AUC 0.600) and peak (AUC 0.500, the widest of 2 numbers, true_peak_dbtp, alone 0.000)."
     )
     sentence = shortfall_sentences(record_of("edges", {}, audit=audit_of(after)))[0]
     assert "tail_silence (AUC 0.100)" in sentence  # it is in the chain
@@ -172,6 +172,24 @@ def test_few_units_are_said_where_nothing_is_settled() -> None:
     told = shortfall_sentences(record_of("high_pass", {}, audit=audit_of(after)))[0]
 
     assert "for 1 of 1 cue (too few speakers to settle anything: smallest possible p 0.125), the widest" in told
+
+
+def test_a_badly_covered_cue_is_named_and_the_study_is_not_blamed() -> None:
+    """Where one cue alone has too few values, it alone is told as one that so few units settle nothing of."""
+    after = {
+        "hum": {"verdict": "not settled", "auc": 0.6},
+        "reverb": {"verdict": "not settled", "auc": 0.7, "smallest_p": 0.125},
+    }
+    told = shortfall_sentences(record_of("high_pass", {}, audit=audit_of(after)))[0]
+
+    assert "for 2 of 2 cues (too few speakers to settle anything of reverb (smallest possible p 0.125)), the" in told
+
+
+def test_the_widest_of_many_numbers_puts_no_cue_beyond_the_margin() -> None:
+    """Where nothing is tested, a cue whose own AUC is within the margin is not told, however wide one number is."""
+    delivered = {"spectrum": {"auc": 0.5, "numbers": {"a": 0.9, "b": 0.5}}}
+
+    assert len(shortfall_sentences(record_of("high_pass", {}, audit=audit_of(None, delivered=delivered)))) == 1
 
 
 def test_what_is_only_described_leads_with_the_widest_too() -> None:
@@ -190,12 +208,30 @@ def test_cutting_takes_is_the_first_step() -> None:
     take = {"cut_by": "words", "clips": 5, "lines": 6, "missing": [{"line": 2}]}
     record = record_of("high_pass", {}, takes=[take, {**take, "cut_by": "pauses", "missing": []}])
     record["config"]["clips"] = {"table": "takes.csv"}
+    line = record["clips"][0] | {"role": "stimulus"}
+    record["clips"] = [line | {"slot": str(place), "take": {"rank": 1}} for place in range(11)]
+    record["clips"] += [line | {"slot": "0", "take": {"rank": 2}}, line | {"slot": "11", "take": {"missing": "why"}}]
     (name, told), (second, _) = step_sentences(record)
 
     assert (name, second) == ("takes", "high_pass")
     assert told == (
         "cut 10 clips for 12 lines of script from 2 takes (1 by pauses and 1 by words), 1 line without a clip; to "
         "listen to every cut: prep cut takes.csv -o FOLDER."
+    )
+
+
+def test_checks_that_could_not_be_made_are_counted() -> None:
+    """A screen is told to have looked for what it could look for, and where it could not."""
+    record = record_of("screen", {"preamble": {}, "tail_silence": {}, "only": None})
+    findings = [{"check": "preamble", "outcome": "not checked"}, {"check": "tail_silence", "outcome": "passed"}]
+    seen = record["clips"][0] | {"screen": {"findings": findings, "cut_for": []}}
+    other = [findings[0], findings[1] | {"outcome": "not checked"}]
+    record["clips"] = [seen, seen | {"screen": {"findings": other, "cut_for": []}}]
+
+    ((_, told),) = step_sentences(record)
+    assert told == (
+        "looked in 2 clips for tail silence: 0 clips turned down; preamble could not be checked in 2 of 2 clips; "
+        "tail silence could not be checked in 1 of 2 clips."
     )
 
 

@@ -15,8 +15,10 @@ from typer.testing import CliRunner, Result
 
 from prep import attempts
 from prep.__main__ import app
-from prep.attempts import rank_key
+from prep.attempts import Task, cut_take, rank_key
+from prep.methods import methods_md
 from prep.recogniser import Word
+from prep.recorded import lines_of_takes
 from prep.workers import Outcome, Workers
 
 if TYPE_CHECKING:
@@ -188,6 +190,11 @@ def test_lines_that_are_not_there_are_named(study: Path) -> None:
         f"human y lines:{line}" for line in (1, 2, 3)
     ]
     assert [(line["line"], line["text"]) for line in record["takes"][1]["missing"]] == list(enumerate(LINES, 1))
+    assert lines_of_takes(record) == (6, 3)
+    assert "3 clips for 6 lines of script were cut from 2 long recordings by pauses; 3 lines had no clip." in (
+        methods_md(record)
+    )
+    assert "No clip was excluded." in methods_md(record)
 
 
 def test_a_take_that_cannot_be_read_stops_no_other(study: Path) -> None:
@@ -208,12 +215,41 @@ def test_a_second_take_fills_what_the_first_lacks(study: Path) -> None:
 
     assert {clip["take"]["file_name"] for clip in cut_clips(record)} == {"x.wav"}
     assert len(record["takes"][1]["missing"]) == 3
+    told = [notice for notice in record["notices"] if notice.startswith("y.wav: line")]
+    assert len(told) == 3
+    assert all("has no clip of this take, and one of another: " in notice for notice in told)
+    assert lines_of_takes(record) == (3, 0)
+    assert "3 clips for 3 lines of script were cut from 2 long recordings by pauses." in methods_md(record)
     soundfile.write(study.parent / "y.wav", sound_of(LINES, 77), RATE)
     both = record_of(study)
     assert both["counts"] == {"delivered": 9, "spare": 3}
     assert [(clip["slot"], clip["take"]["rank"]) for clip in cut_clips(both)] == [
         (f"human x lines:{line}", rank) for line in (1, 2, 3) for rank in (1, 2)
     ]
+
+
+def test_equal_readings_of_two_takes_rank_by_their_order(study: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of equals the one of the later take comes first, whatever its number there, by a `slot` column or `slots.by`."""
+    table = study.parent / "clips.csv"
+    table.write_text(table.read_text(encoding="utf-8").replace("human,y", "human,x"), encoding="utf-8")
+    soundfile.write(study.parent / "y.wav", sound_of(LINES, 77), RATE)
+
+    def read_thrice_in_the_first(task: Task) -> dict[str, Any]:
+        known = cut_take(task)
+        same: dict[str, Any] = {"failed": [], "snr_db": 40.0}
+        numbers = 3 if task.name == "x.wav" else 1
+        for attempt in known["attempts"]:
+            attempt |= {"attempt": numbers, "figures": same}
+        return known
+
+    monkeypatch.setattr("prep.takes.cut_take", read_thrice_in_the_first)
+    for slots in ({}, {"slots": {"by": ["condition", "speaker", "passage"]}}):
+        configure(study.parent, **slots)
+        clips = cut_clips(record_of(study))
+        assert [(clip["take"]["file_name"], clip["take"]["rank"], clip["status"]) for clip in clips] == [
+            ("y.wav", 1, "delivered"),
+            ("x.wav", 2, "spare"),
+        ] * len(LINES)
 
 
 def test_heads_and_tails_are_taken_from_the_other_condition(study: Path) -> None:

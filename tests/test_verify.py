@@ -129,6 +129,17 @@ def test_the_log_of_openings_is_verified(output: Path) -> None:
     assert found_in(output) == [f"{LOG}: can be read by others; chmod 600 {LOG}"]
 
 
+def test_an_opening_of_a_record_that_is_gone_is_named(output: Path) -> None:
+    """A line of the log that names no record of the study is named, with the record and the time."""
+    unblind(output, "answers are in")
+    log = output / LOG
+    log.write_text(log.read_text(encoding="utf-8").replace("0001", "0007"), encoding="utf-8")
+    (told,) = found_in(output)
+
+    assert told.startswith(f"{LOG}: names runs/0007, opened on ")
+    assert told.endswith(", which is not there; restore it from a copy")
+
+
 def test_a_record_is_what_was_opened(output: Path) -> None:
     """A run.json that is not the one whose hash an opening states is named."""
     unblind(output, "answers are in")

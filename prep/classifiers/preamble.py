@@ -175,7 +175,7 @@ class Preamble(Cue):
     def _ending(self, clip: Clip) -> Ending | None:
         check_language(self._recogniser())
         heard = opening_words(clip, self._recogniser())
-        check_understood(heard)
+        check_understood(heard, self._recogniser())
         pauses = _pauses(heard, clip)
         said = [
             Said(word.text, pause[1] - pause[0] if pause else 0.0) for word, pause in zip(heard, pauses, strict=True)

@@ -81,7 +81,7 @@ class Words(Cue):
         if not wanted:
             raise ClipError("not checked: its text in the table holds no word; add the text, or leave this check out")
         heard = words(clip, self._recogniser())
-        check_understood(heard)
+        check_understood(heard, self._recogniser())
         errors = word_errors(wanted, spoken(" ".join(word.text for word in heard)))
         return {"word_error_percent": 100.0 * errors / len(wanted)}
 

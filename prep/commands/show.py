@@ -298,7 +298,7 @@ def _show_set_aside(record: Mapping[str, Any]) -> None:
 
 def _show_cues(record: Mapping[str, Any]) -> None:
     """Print each cue with its AUC by column, and the verdict on held-out clips after the treatment; widest first."""
-    from prep.recorded import alone_figure, last_column, widest_first
+    from prep.recorded import alone_figure, fullest, last_column, thin_sentence, widest_first
 
     audit = record["audit"]
     for limit in record["limits"]:
@@ -320,14 +320,14 @@ def _show_cues(record: Mapping[str, Any]) -> None:
     )
     _print(f"{what}; before and after are on held-out clips")
     _table(("cue", "before", "after", "delivered", "widest number", "p familywise", "verdict"), rows)
-    tested = [item for item in (audit["after"] or {}).values() if item["smallest_p"] is not None]
-    if tested:
-        most = max(tested, key=lambda item: item["smallest_p"])
+    most = fullest(audit)
+    if most:
         held = f"{most['units_a']} and {most['units_b']} units" if "units_a" in most else "whole units"
         _print(
             f"held out: {held} ({audit['unit']}); "
             f"the smallest p they can give is {most['smallest_p']:.3g}"
             + ("" if most["smallest_p"] <= 0.05 else ", too few to settle anything")
+            + (f".{thin_sentence(audit)}" if thin_sentence(audit) else "")
         )
     else:
         _print(f"nothing is tested: {_why_untested(record)}")

@@ -8,6 +8,8 @@ filter cannot know, the direct sound and the early reflections, stays.
 from __future__ import annotations
 
 import math
+import re
+from collections import Counter
 from statistics import median
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -18,11 +20,11 @@ from prep import audio, deepfilter, level
 from prep.bibliography import DEEPFILTERNET, Reference, cite
 from prep.decay import t60_seconds
 from prep.errors import ClipError
-from prep.prose import counted
+from prep.prose import counted, joined, was
 from prep.stage import Applied, Stage
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -69,6 +71,8 @@ FEWEST_TAPS, DEFAULT_TAPS, MOST_TAPS = 3, 5, 24
 HOPS_PER_TAP = 25
 MOST_LOSS_DB = 6.0  # of RMS; where more goes, the filter took the voice
 SHORTEST_ZEROS_SECONDS = 0.005  # a single sample of zero is chance
+PASSED = "passed through: "  # before the reason, in a warning
+NOT_DENOISED = "not denoised: the denoiser would have taken the voice with what is left of the room"
 EARLY_SECONDS = 0.05  # what C50 counts as clear (ISO 3382-1)
 
 
@@ -95,12 +99,15 @@ class Dereverb(Stage[None, None]):
 
     @classmethod
     def methods(cls, account: Account) -> str:
-        """Return whom it treated, how many it let through as they were, and how far the estimated decay fell."""
+        """Return whom it treated, how many it let through as they were and why, and how far the decay fell."""
         treated = [note for note in account.notes if note.get("taps")]
-        after = (
-            f", and what was left was lowered by at most {account.parameters['then_denoise_db']:g} dB by "
-            f"DeepFilterNet 3 {cite(DEEPFILTERNET)}"
-            if account.parameters.get("then_denoise_db")
+        reasons = Counter(_recorded_reason(note) for note in account.notes if not note.get("taps"))
+        passed = sum(reasons.values())
+        told = [f"{count} because {why}" for why, count in reasons.items() if why]
+        let_through = (
+            f", and {passed} {was(passed)} passed through as {'it was' if passed == 1 else 'they were'}"
+            f"{': ' if told else ''}{joined(told)}"
+            if passed
             else ""
         )
         known = [
@@ -115,9 +122,9 @@ class Dereverb(Stage[None, None]):
             else ""
         )
         return (
-            f"Late reverberation was reduced in {account.whom} by weighted prediction error {cite(WPE, NARA_WPE)}"
-            f"{after}: {len(treated)} of {counted(len(account.notes), 'clip')} were changed, the others, "
-            f"too dry or too short for the room to be told from the voice, were passed through as they were.{fell}"
+            f"Late reverberation was reduced in {account.whom} by weighted prediction error {cite(WPE, NARA_WPE)}: "
+            f"{len(treated)} of {counted(len(account.notes), 'clip')} {was(len(treated))} changed{let_through}."
+            f"{_denoising(account.parameters.get('then_denoise_db'), treated)}{fell}"
         )
 
     def models(self) -> Sequence[str]:
@@ -136,16 +143,16 @@ class Dereverb(Stage[None, None]):
         taps = min(wanted, int(clip.seconds / HOP_SECONDS / HOPS_PER_TAP))
         notes: dict[str, Any] = {"taps": taps, "t60_before_seconds": before, "c50_before_db": _c50_db(before)}
         if why := _why_not(clip, wanted, taps, min(FEWEST_TAPS, self.taps or FEWEST_TAPS)):
-            return Applied(clip, notes | {"taps": 0, "warning": f"passed through: {why}"})
+            return Applied(clip, notes | {"taps": 0, "warning": f"{PASSED}{why}"})
         treated = np.stack([_predicted_off(clip, channel, taps) for channel in range(clip.channels)], axis=1)
         made = clip.with_samples(treated)
         if _eaten(clip, made):
-            why = "passed through: the filter would have taken the voice with the room"
+            why = f"{PASSED}the filter would have taken the voice with the room"
             return Applied(clip, notes | {"taps": 0, "warning": why})
         if self.then_denoise_db:
             quieter = _denoised(made, self.then_denoise_db)
             if _eaten(made, quieter):
-                notes["warning"] = "not denoised: the denoiser would have taken the voice with what is left of the room"
+                notes["warning"] = NOT_DENOISED
             else:
                 made = quieter
         gain_db = _change_db(clip, made, (level.integrated_lufs, level.rms_dbfs)) or 0.0
@@ -153,6 +160,23 @@ class Dereverb(Stage[None, None]):
         after = _decay(made)
         told = {"taps": taps, "t60_after_seconds": after, "c50_after_db": _c50_db(after), "gain_restored_db": gain_db}
         return Applied(made, notes | told)
+
+
+def _recorded_reason(note: Mapping[str, Any]) -> str:
+    """Return why a clip was passed through, without its figures; empty where its note does not say."""
+    return re.sub(r"^[\d.]+ s are ", "it is ", note.get("warning", "").removeprefix(PASSED))
+
+
+def _denoising(most_db: Decibels | None, treated: Sequence[Mapping[str, Any]]) -> str:
+    """Return in how many of the changed clips a denoiser lowered what was left of the room."""
+    if not most_db or not treated:
+        return ""
+    spared = sum(note.get("warning") == NOT_DENOISED for note in treated)
+    told = (
+        f" What was left was lowered by at most {most_db:g} dB by DeepFilterNet 3 {cite(DEEPFILTERNET)} in "
+        f"{len(treated) - spared} of {counted(len(treated), 'clip')}"
+    )
+    return f"{told}; in {spared} it would have taken the voice with it and was left out." if spared else f"{told}."
 
 
 def _decay(clip: Clip) -> Seconds | None:

@@ -71,7 +71,7 @@ class ReferenceEq(Stage[Profile, Profile]):
 
     @model_validator(mode="after")
     def _has_one_reference(self, info: ValidationInfo) -> Self:
-        """Measure the reference where it is a file, once.
+        """Measure the reference where it is a file, once; not where the context says `opens_files`: False.
 
         Raises:
             ValueError: several references are named, or a file is no sound or no profile.
@@ -79,7 +79,10 @@ class ReferenceEq(Stage[Profile, Profile]):
         named = [name for name in ("profile", "files", "towards") if getattr(self, name)]
         if len(named) > 1:
             raise ValueError(f"{' and '.join(named)} are all references; keep one of them")
-        place = (info.context or {}).get("path_of", Path)
+        context = info.context or {}
+        if not context.get("opens_files", True):
+            return self
+        place = context.get("path_of", Path)
         try:
             if self.profile is not None:
                 self._given = read_profile(place(self.profile))
@@ -99,7 +102,8 @@ class ReferenceEq(Stage[Profile, Profile]):
 
     def fits_on(self) -> FitsOn:
         """Return what `fit` learns from: nothing of a file, labels where only some rows are the reference."""
-        return "nothing" if self._given else "labels" if self.towards or self.only else "every clip"
+        given = self.profile is not None or self.files
+        return "nothing" if given else "labels" if self.towards or self.only else "every clip"
 
     def selections(self) -> Sequence[tuple[str, Selection]]:
         """Return `only` and `towards`."""

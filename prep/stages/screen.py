@@ -163,6 +163,8 @@ class _Screen(Stage[Findings, Cut | None]):
         ]
         cut = [value for value in account.values("cut_seconds") if value > 0]
         lost = f" {counted(len(cut), 'clip')} lost a part of the start for it, {max(cut):.1f} s at most." if cut else ""
+        if not told:
+            return f"No check of the source recordings could be made.{lost}"
         return f"Before anything was fitted, the source recordings were screened for {joined(told)}.{lost}"
 
     @cached_property

@@ -58,16 +58,20 @@ def test_the_worst_cue_is_the_widest_that_is_told_apart() -> None:
 
 
 def test_a_number_that_a_score_hides_is_named() -> None:
-    """A cue of several numbers stands with the number that alone tells most, and counts by it; its verdict stays."""
+    """A cue of several numbers stands by its own AUC, with the number that alone tells most and of how many it is."""
     record = golden("demo")
     for item in record["audit"]["after"].values():
         item |= {"verdict": "not settled", "auc": 0.5, "separation": 0.0, "numbers": {}}
-    record["audit"]["after"]["peak"] |= {"numbers": {"true_peak_dbtp": 0.0, "crest_db": 0.9}, "p": 0.371}
+    after = record["audit"]["after"]
+    after["peak"] |= {"auc": 0.7, "numbers": {"true_peak_dbtp": 0.0, "crest_db": 0.9, "x": None}, "p": 0.371}
+    after["hum"] |= {"auc": 0.6}
 
     assert outcome_lines(record, "out")[2] == (
-        "worst remaining cue: peak, AUC 0.500, true_peak_dbtp alone 0.000 (0.5 is chance) on held-out clips: not "
-        "settled, p = 0.371"
+        "worst remaining cue: peak, AUC 0.700, the widest of 2 numbers, true_peak_dbtp, alone 0.000 (0.5 is chance) on "
+        "held-out clips: not settled, p = 0.371"
     )
+    after["hum"] |= {"auc": 0.8, "p": None}
+    assert outcome_lines(record, "out")[2].startswith("worst remaining cue: hum, AUC 0.800 (0.5 is chance)")
 
 
 def test_too_few_units_are_said() -> None:
@@ -78,6 +82,25 @@ def test_too_few_units_are_said() -> None:
 
     assert outcome_lines(record, "out")[2].endswith(
         ": not settled (too few speakers to settle anything: smallest possible p 0.125)"
+    )
+
+
+def test_a_badly_covered_cue_unsettles_itself_alone() -> None:
+    """A cue that few speakers have a value of is told as such where it is the worst, and of no other cue."""
+    record = golden("demo")
+    after = record["audit"]["after"]
+    for item in after.values():
+        item |= {"verdict": "not settled", "auc": 0.5, "numbers": {}}
+    after["hum"] |= {"auc": 0.9, "p": None, "smallest_p": 0.333, "units_a": 1}
+    after["peak"] |= {"auc": 0.8, "p": 0.371}
+
+    assert outcome_lines(record, "out")[2].endswith(
+        "hum, AUC 0.900 (0.5 is chance) on held-out clips: not settled (too few speakers to settle anything of hum "
+        "(smallest possible p 0.333))"
+    )
+    after["hum"] |= {"auc": 0.5}
+    assert outcome_lines(record, "out")[2].endswith(
+        "peak, AUC 0.800 (0.5 is chance) on held-out clips: not settled, p = 0.371"
     )
 
 

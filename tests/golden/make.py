@@ -114,7 +114,11 @@ def cut_down(record: dict[str, Any]) -> dict[str, Any]:
             {
                 **{name: clip[name] for name in KEPT_OF_CLIP},
                 "stages": {
-                    stage: {name: value for name, value in notes.items() if not isinstance(value, list | str)}
+                    stage: {
+                        name: value
+                        for name, value in notes.items()
+                        if name == "warning" or not isinstance(value, list | str)
+                    }
                     for stage, notes in clip["stages"].items()
                 },
                 "columns": {name: clip["columns"][name] for name in ("file_name", "condition", "speaker")},
