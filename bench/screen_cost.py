@@ -1,9 +1,10 @@
 """How many times real time each check of a screen runs, and the whole screen of 1,000 ten-second clips on two cores.
 
-`python bench/screen_cost.py` (about half an hour) writes the table of docs/separability.md; a number of clips may be
-given. Each check is measured alone, in CPU time of one process, on every fifth clip; then all checks together, in wall
-time of two workers, on all clips, a twentieth of which a cheap check turns down before any model is asked. Real speech
-is taken where it lies beside the project, synthetic speech elsewhere: a recogniser's cost depends on what is said.
+`python bench/screen_cost.py` (about a quarter of an hour) writes the table of docs/separability.md; a number of clips
+may be given. Each check is measured alone, in CPU time of one process, on every twentieth clip; then all checks
+together, in wall time of two workers, on all clips, a twentieth of which is clipped, so that a cheap check turns them
+down before any model is asked. Real speech is taken where it lies beside the project, synthetic speech elsewhere: a
+recogniser's cost depends on what is said.
 """
 
 from __future__ import annotations
@@ -36,7 +37,9 @@ if TYPE_CHECKING:
 CLIPS = 1000
 SECONDS = 10
 RATE = 16000
-EVERY = 5  # of the clips, one for which each check is measured alone
+EVERY = 20  # of the clips, one for which each check is measured alone
+QUIETEST_SECONDS = 1.0  # within which a piece begins and ends where it is quietest, so that no word is cut
+FADE_SECONDS = 0.02
 CLIPPED_EVERY = 20  # of the clips, one that is clipped
 WORKERS = 2
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
@@ -53,6 +56,22 @@ def speech() -> Iterator[Signal]:
             yield np.interp(np.arange(0, len(sound) / rate, 1 / RATE), np.arange(len(sound)) / rate, sound)
 
 
+def quietest(sound: Signal, first: int) -> int:
+    """Return the quietest place within a second from a frame on."""
+    near = sound[first : first + round(QUIETEST_SECONDS * RATE)]
+    smooth = np.convolve(np.square(near), np.ones(round(2 * FADE_SECONDS * RATE)), mode="same")
+    return first + int(np.argmin(smooth))
+
+
+def faded(piece: Signal) -> Signal:
+    """Return a piece that fades in and out."""
+    slope = np.linspace(0, 1, round(FADE_SECONDS * RATE))
+    piece = piece.copy()
+    piece[: len(slope)] *= slope
+    piece[-len(slope) :] *= slope[::-1]
+    return piece
+
+
 def write_clips(folder: Path, number: int) -> list[Path]:
     """Write ten-second pieces of the sounds, some clipped; return their paths."""
     sounds = [sound for sound in speech() if len(sound) > (SECONDS + 1) * RATE]
@@ -60,8 +79,8 @@ def write_clips(folder: Path, number: int) -> list[Path]:
     for index in range(number):
         draw = np.random.default_rng([8, index])
         sound = sounds[index % len(sounds)]
-        first = int(draw.integers(len(sound) - SECONDS * RATE))
-        piece = sound[first : first + SECONDS * RATE]
+        first = int(draw.integers(len(sound) - (SECONDS + 1) * RATE))
+        piece = faded(sound[quietest(sound, first) : quietest(sound, first + SECONDS * RATE)])
         piece = 0.9 * piece / np.abs(piece).max()
         if index % CLIPPED_EVERY == 0:
             piece = np.clip(piece, -0.3, 0.3)
