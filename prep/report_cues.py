@@ -32,7 +32,7 @@ MOST_PAIRS = 20  # of correlated cues
 MEANING = (
     "*Sources* and *delivered* are over all clips and descriptive; *before* and *after* are over held-out "
     "clips, *after* with what was learned from labels on the fit split alone; *matched* is inside matched cells, over "
-    "delivered clips. p and interval belong to *after*. *Not settled* is no pass: it says that these clips cannot tell. "
+    "delivered clips. p and interval belong to *after*. *Not settled* is no pass: these clips cannot tell. "
     "A cue of several numbers is tested by a score over them; *widest number* is the one of them that alone tells the "
     "same clips apart best, by its own AUC and without a test. The widest cue is on top, by its own AUC."
 )

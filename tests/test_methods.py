@@ -210,8 +210,8 @@ ACCOUNTS: dict[str, list[tuple[Account, tuple[str, ...]]]] = {
                 ],
             ),
             (
-                "2 of 7 clips were changed, and 5 were passed through as they were: 2 because it is too short to tell "
-                "the room from the voice, 1 because it is silent, 1 because it rings no longer than dry speech and 1 "
+                "2 of 7 clips were changed, and 5 were passed through as they were: 2 because it is too short to tell ",
+                "the room from the voice, 1 because it is silent, 1 because it rings no longer than dry speech and 1 ",
                 "because the filter would have taken the voice with the room.",
                 "in 1 of 2 clips; in 1 it would have taken the voice with it and was left out.",
             ),
