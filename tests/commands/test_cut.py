@@ -6,8 +6,8 @@ import csv
 import errno
 import io
 import json
-from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote
 
 import numpy as np
@@ -70,30 +70,10 @@ def test_the_folder_holds_clips_and_a_table_of_them(folder: Path) -> None:
     assert "2 of 2 lines, 2 clips, cut by its pauses alone, words unchecked" in result.stdout
 
 
-class Page(HTMLParser):
-    """What a page holds: tags, players and text."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.tags: list[str] = []
-        self.players: list[dict[str, str | None]] = []
-        self.text = ""
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Note a tag."""
-        self.tags.append(tag)
-        if tag == "audio":
-            self.players.append(dict(attrs))
-
-    def handle_data(self, data: str) -> None:
-        """Note text."""
-        self.text += data
-
-
-def test_the_page_shows_every_line_with_its_sound(folder: Path) -> None:
+def test_the_page_shows_every_line_with_its_sound(folder: Path, new_page: type[Any]) -> None:
     """The page has a waveform and a player a clip, escapes texts and names, and says that nobody checked the words."""
     cut(folder / "takes.csv", "-o", folder / "out", "--no-recogniser")
-    page = Page()
+    page = new_page()
     page.feed((folder / "out" / "review.html").read_text(encoding="utf-8"))
 
     assert "b" not in page.tags
@@ -277,7 +257,7 @@ def test_texts_stay_as_they_stand_in_the_script(folder: Path) -> None:
     assert "as a formula" in (folder / "out" / "review.html").read_text(encoding="utf-8")
 
 
-def test_no_sign_turns_a_line_of_the_page(folder: Path) -> None:
+def test_no_sign_turns_a_line_of_the_page(folder: Path, new_page: type[Any]) -> None:
     """Signs that turn or break a line stand in the page as their codes, in texts and in names."""
     name = "an\u202ena.wav"
     (folder / HOSTILE).rename(folder / name)
@@ -285,7 +265,7 @@ def test_no_sign_turns_a_line_of_the_page(folder: Path) -> None:
     (folder / "lines.txt").write_text("a first\u202e line\na second\u2028 line, as long", encoding="utf-8")
     assert cut(folder / "takes.csv", "-o", folder / "out", "--no-recogniser").exit_code == 0
     text = (folder / "out" / "review.html").read_text(encoding="utf-8")
-    page = Page()
+    page = new_page()
     page.feed(text)
 
     assert all(sign.isprintable() or sign == "\n" for sign in text)

@@ -5,8 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
-from html.parser import HTMLParser
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -88,32 +87,14 @@ def test_a_check_that_does_not_exist_is_named(folder: Path, check: str, said: st
     assert said in result.stderr
 
 
-class Page(HTMLParser):
-    """What a page holds: headings, players and waveforms."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.tags: list[str] = []
-        self.players: list[dict[str, str | None]] = []
-        self.text = ""
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Note a tag."""
-        self.tags.append(tag)
-        if tag == "audio":
-            self.players.append(dict(attrs))
-
-    def handle_data(self, data: str) -> None:
-        """Note text."""
-        self.text += data
-
-
-def test_the_page_shows_failing_clips_first_and_escapes_names(folder: Path, tmp_path: Path) -> None:
+def test_the_page_shows_failing_clips_first_and_escapes_names(
+    folder: Path, tmp_path: Path, new_page: type[Any]
+) -> None:
     """The page lists broken, failing and passing clips in order; hostile names are text; players find the files."""
     page = tmp_path / "pages" / "review.html"
     assert screen(folder, "--check", "duration", "--page", page).exit_code == 1
 
-    read = Page()
+    read = new_page()
     read.feed(page.read_text(encoding="utf-8"))
     assert read.text.index("broken.wav") < read.text.index(HOSTILE) < read.text.index("good.wav")
     assert "b" not in read.tags
@@ -137,7 +118,7 @@ def test_a_waveform_marks_where_it_was_told_to() -> None:
     assert "nan" not in waveform_svg(Clip(np.full((1, 1), np.nan), 1000))
 
 
-def test_every_sound_file_of_a_folder_is_screened(folder: Path) -> None:
+def test_every_sound_file_of_a_folder_is_screened(folder: Path, new_page: type[Any]) -> None:
     """A file whose name holds a line break is screened like any other, and its name is one line of the page."""
     (folder / "good.wav").rename(folder / "new\nline\u202e.wav")
     page = folder / "page.html"
@@ -145,7 +126,7 @@ def test_every_sound_file_of_a_folder_is_screened(folder: Path) -> None:
 
     assert "new\nline\u202e.wav" in {clip["file_name"] for clip in json.loads(result.stdout)["clips"]}
     text = page.read_text(encoding="utf-8")
-    read = Page()
+    read = new_page()
     read.feed(text)
     assert all(sign.isprintable() or sign == "\n" for sign in text)
     assert r"new\nline\u202e.wav" in read.text
