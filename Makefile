@@ -47,7 +47,7 @@ docs: $(VENV)/ready ## write the tables of the docs from the classes
 	$(BIN)/python docs/make.py
 
 bench: $(VENV)/ready
-	for script in startup separability_power null_halves audit_cost screen_cost reference_eq_cost report_page_cost; do $(BIN)/python bench/$$script.py; done
+	for script in startup separability_power null_halves audit_cost screen_cost reference_eq report_page_cost; do $(BIN)/python bench/$$script.py; done
 
 clean:
 	rm -rf $(VENV) fixtures/clips fixtures/out .prep-cache

@@ -36,7 +36,7 @@ BEFORE_SECONDS = 0.5  # heard before the first marked span
 RATE, KBPS = 24000, 64  # of the MP3, which every browser plays; LAME keeps the length at no lower bitrate
 COLUMNS = 240  # of a waveform's outline
 # Why a clip is heard, the most urgent first; the places are dealt round these kinds, so that none crowds out another.
-KINDS = ("rejected", "failed", "cut", "flagged", "limited", "lowered", "capped")
+KINDS = ("rejected", "failed", "cut", "flagged", "limited", "lowered", "scaled", "capped")
 
 
 class Wanted(NamedTuple):
@@ -94,10 +94,11 @@ def _reasons(clip: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
     amounts = {
         "limited": max((note.get("limited_db") or 0.0 for note in notes), default=0.0),
         "lowered": max((note.get("lowered_by_db") or 0.0 for note in notes), default=0.0),
+        "scaled": max((100 - note.get("applied_percent", 100.0) for note in notes), default=0.0),
         # A fit that is capped is capped for all clips alike; here only what a clip itself ran into counts.
         "capped": max((note.get("capped_percent") or 0.0 for note in notes if note.get("capped")), default=0.0),
     }
-    least = {"limited": LEAST_DB, "lowered": LEAST_DB, "capped": 0.0}
+    least = {"limited": LEAST_DB, "lowered": LEAST_DB, "scaled": 0.0, "capped": 0.0}
     yield from ((kind, amount) for kind, amount in amounts.items() if amount > least[kind])
 
 

@@ -237,6 +237,16 @@ def sample_peak_dbfs(clip: Clip) -> Decibels | None:
     return _level(_peak(_finite_samples(clip)))
 
 
+def crest_db(clip: Clip) -> Decibels | None:
+    """Return the crest factor over all channels: sample peak over RMS (IEC 60268-1), dB; None for silence.
+
+    Raises:
+        ClipError: a sample is not finite.
+    """
+    peak, rms = sample_peak_dbfs(clip), rms_dbfs(clip)
+    return None if peak is None or rms is None else peak - rms
+
+
 def true_peak_dbtp(clip: Clip) -> Decibels | None:
     """Return the highest true peak over all channels; None for silence.
 

@@ -315,12 +315,23 @@ def _smoothed(ratio: Signal, smoothing: _Smoothing) -> Signal:
 
 
 def correction(
-    sound: Sound, reference: Spectrum, max_boost_db: Decibels = np.inf, max_cut_db: Decibels = np.inf
+    sound: Sound,
+    reference: Spectrum,
+    max_boost_db: Decibels = np.inf,
+    max_cut_db: Decibels = np.inf,
+    share: float = 1.0,
 ) -> Correction:
     """Return the gain that gives a clip the spectrum of a reference, whatever the level of either.
 
     Matchering's smoothed ratio in the band that both fill; beyond it the gain is held, and where the clip itself is
     empty it is not above 0 dB. With the caps, an offset makes the mean gain 1 where the clip's loudness comes from.
+
+    Args:
+        sound: the clip.
+        reference: what it is matched to.
+        max_boost_db: most that any bin is raised.
+        max_cut_db: most that any bin is lowered.
+        share: of the ratio in dB, from 0 to 1; less than 1 goes part of the way.
 
     Raises:
         ClipError: clip and reference share less than an octave of the speech band.
@@ -339,7 +350,7 @@ def correction(
     ratio[shared] = wanted / given
     ratio[: shared.start] = ratio[_bins_of(low, low * 2**HELD_OCTAVES)].mean()
     ratio[shared.stop :] = ratio[_bins_of(high * 2**-HELD_OCTAVES, high)].mean()
-    wanted_db = 20 * np.log10(np.maximum(smoothed(ratio), _SMALLEST))
+    wanted_db = share * 20 * np.log10(np.maximum(smoothed(ratio), _SMALLEST))
     filled = _bins_of(clip.from_hz, clip.to_hz)
     loudness = sound.loudness[filled]
     wanted_db += _offset_db(wanted_db[filled][: len(loudness)], loudness, max_boost_db, max_cut_db)

@@ -107,6 +107,7 @@ class _Note(Shape):
     limited_db: float | None = None
     lowered_by_db: float = 0.0
     capped_percent: float = 0.0
+    applied_percent: float = 100.0
     head_change_seconds: float | None = None
     mean_correction_db: float = 0.0
     largest_boost_db: float = 0.0

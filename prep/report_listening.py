@@ -20,7 +20,7 @@ PARTS = {
     "delivered": "after: as delivered",
     "in_its_place": "in its place: as delivered",
 }
-KIND_WORDS = {"cut": "cut at the start", "lowered": "under its target", "capped": "at the cap"}
+KIND_WORDS = {"cut": "cut at the start", "lowered": "under its target", "capped": "at the cap", "scaled": "scaled down"}
 LABEL_LENGTH = 80  # letters of a name that a screen reader says before each player
 
 
@@ -72,6 +72,8 @@ def _reasons(clip: Record) -> Iterator[str]:
             yield f"{stage}: {note['lowered_by_db']:.2f} dB under its target, for the ceiling"
         if note.get("capped_percent"):
             yield f"{stage}: at the cap in {note['capped_percent']:.1f} % of its band"
+        if note.get("applied_percent", 100.0) < 100:
+            yield f"{stage}: its correction scaled to {note['applied_percent']:.0f} %, for the crest factor"
 
 
 def _part(clip: Record, part: Mapping[str, Any], words: str, sounds: Mapping[str, bytes]) -> dict[str, Any]:

@@ -82,7 +82,7 @@ def report_html(
         level_blocks=sections.pop("Levels", []),
         spectra=spectrum_figures(record),
         corrections=correction_figures(record),
-        at_cap=_at_cap(record),
+        held_back=_held_back(record),
         fit_blocks=sections.pop("Fits", []),
         changes=_changes(record),
         look_blocks=sections.pop("Where cues come from", []),
@@ -171,15 +171,15 @@ def _folded(blocks: Sequence[Block]) -> tuple[list[Block], list[Block]]:
 # What the steps did to the clips ------------------------------------------------------------------
 
 
-def _at_cap(record: Record) -> list[tuple[str, str, str]]:
-    """Return the clips whose correction reached the cap: which, what it wanted, in how much of its band."""
+def _held_back(record: Record) -> list[tuple[str, str, str, str]]:
+    """Return the clips whose correction was held back, most first: which, what it wanted, and by what."""
     found = [
         (clip, stage, note)
         for clip in record["clips"]
         for stage, note in clip["stages"].items()
-        if note.get("capped_percent", 0.0) > 0
+        if note.get("capped_percent", 0.0) > 0 or note.get("applied_percent", 100.0) < 100
     ]
-    found.sort(key=lambda item: -item[2]["capped_percent"])
+    found.sort(key=lambda item: (item[2].get("applied_percent", 100.0), -item[2].get("capped_percent", 0.0)))
     rows = [
         (
             str(clip["file_name"]),
@@ -187,12 +187,13 @@ def _at_cap(record: Record) -> list[tuple[str, str, str]]:
             f"+{note['largest_boost_db']:.1f} and -{note['largest_cut_db']:.1f} dB"
             if "wanted_boost_db" in note
             else stage,
-            f"{note['capped_percent']:.1f} %",
+            f"{note.get('capped_percent', 0.0):.1f} %",
+            f"{note.get('applied_percent', 100.0):.0f} %",
         )
         for clip, stage, note in found
     ]
     more = len(rows) - MOST_ROWS
-    return [*rows[:MOST_ROWS], *([(f"and {more} more; run.json has all", "", "")] if more > 0 else [])]
+    return [*rows[:MOST_ROWS], *([(f"and {more} more; run.json has all", "", "", "")] if more > 0 else [])]
 
 
 def _changes(record: Record) -> list[dict[str, Any]]:

@@ -264,6 +264,8 @@ def _capped(record: Record) -> Iterator[str]:
             yield f"{stage} stayed {fit['lowered_by_db']:.2f} dB under its target, to keep the ceiling."
     for stage, count in _counts(record, lambda note: note.get("capped_percent", 0.0) > 0).items():
         yield f"{counted(count, 'clip')} reached the cap of {stage}."
+    for stage, count in _counts(record, lambda note: note.get("applied_percent", 100.0) < 100).items():
+        yield f"{counted(count, 'clip')} had the correction of {stage} scaled down, to keep the crest factor."
     for stage, count in _counts(record, lambda note: (note.get("lowered_by_db") or 0.0) > 0).items():
         yield f"{counted(count, 'clip')} stayed under the target of {stage}, to keep the ceiling."
 

@@ -244,12 +244,23 @@ ACCOUNTS: dict[str, list[tuple[Account, tuple[str, ...]]]] = {
     "reference_eq": [
         (
             Account(
-                {"files": ["a.wav", "b.wav"], "max_cut_db": 12.0, "max_boost_db": 6.0},
+                {"files": ["a.wav", "b.wav"], "max_cut_db": 12.0, "max_boost_db": 6.0, "max_crest_change_db": 3.0},
                 None,
                 None,
-                [{"mean_correction_db": 2.0, "capped": True}, {"mean_correction_db": 4.0, "capped": False}],
+                [
+                    {"mean_correction_db": 2.0, "capped": True, "applied_percent": 100.0},
+                    {"mean_correction_db": 4.0, "capped": False, "applied_percent": 64.0},
+                ],
             ),
-            ("mean of 2 reference recordings", "-12 to +6 dB", "3.0 dB", "1 of 2 clips", "[@matchering]"),
+            (
+                "mean of 2 reference recordings",
+                "-12 to +6 dB",
+                "3.0 dB",
+                "1 of 2 clips",
+                "[@matchering]",
+                "In 1 clip the correction was scaled down, to 64 % in dB at the least",
+                "by no more than 3 dB",
+            ),
         ),
         (Account({"files": [], "profile": "p", "max_cut_db": 1.0, "max_boost_db": 1.0}), ("a stored profile",)),
     ],

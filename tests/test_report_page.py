@@ -133,6 +133,18 @@ def test_the_page_needs_nothing_beside_it(eventful: Path) -> None:
     assert all(address[1:] in targets for address in addresses if address.startswith("#"))
 
 
+def test_corrections_that_were_held_back_are_listed(record: dict[str, Any]) -> None:
+    """A correction that was scaled down is first among those held back, with its share, in the list and the top."""
+    clip = next(clip for clip in record["clips"] if "reference_eq" in clip["stages"])
+    clip["stages"]["reference_eq"]["applied_percent"] = 61.0
+    text = Page(report_html(record)).text
+    listed = text.split("Corrections held back")[1].split("61 %")[0]
+
+    assert "1 clip had the correction of reference_eq scaled down, to keep the crest factor." in text
+    assert clip["file_name"] in listed
+    assert len(listed) < 400  # nothing else is before it
+
+
 def test_the_top_says_what_was_done_and_what_was_not(eventful: Path, record: dict[str, Any]) -> None:
     """Each step has its sentence, one-sided ones a mark; clips that were lost, empty slots and caps are told first."""
     top = Page((eventful / "report.html").read_text(encoding="utf-8")).text.split("Clips, conditions and split")[0]

@@ -106,7 +106,7 @@ def test_nothing_is_said_where_nothing_is_wrong() -> None:
 def test_each_shortfall_is_said() -> None:
     """Nothing proven, caps, lowered levels, warnings and lost clips are each told, with numbers."""
     lost = {"stages": {}, "screen": None, "failure": {"step": "read"}, "status": "failed", "columns": {}}
-    note = {"lowered_by_db": 0.5, "capped_percent": 3.0, "warning": "it is loud"}
+    note = {"lowered_by_db": 0.5, "capped_percent": 3.0, "applied_percent": 60.0, "warning": "it is loud"}
     fit = {"capped": True, "max_db_per_octave": 3.0, "shift_db_per_octave": 4.2, "lowered_by_db": 1.25}
     record = record_of("mix", {}, fit=fit, note=note, audit=None)
     record["clips"].append(lost)
@@ -117,6 +117,7 @@ def test_each_shortfall_is_said() -> None:
         "mix stopped at its cap of 3 dB/octave where the conditions differ by +4.20: a part of the difference remains.",
         "mix stayed 1.25 dB under its target, to keep the ceiling.",
         "2 clips reached the cap of mix.",
+        "2 clips had the correction of mix scaled down, to keep the crest factor.",
         "2 clips stayed under the target of mix, to keep the ceiling.",
         "mix warns of 2 clips: see the table further down.",
     ]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 from prep.bibliography import ITU_BS1770, Reference
 from prep.cue import Cue, Feature, Kind
 from prep.errors import ClipError
-from prep.level import rms_dbfs, sample_peak_dbfs, true_peak_dbtp
+from prep.level import crest_db, true_peak_dbtp
 
 if TYPE_CHECKING:
     from prep.clip import Clip
@@ -32,7 +32,7 @@ class Peak(Cue):
         Raises:
             ClipError: the clip is digital silence.
         """
-        true_peak, sample_peak, rms = true_peak_dbtp(clip), sample_peak_dbfs(clip), rms_dbfs(clip)
-        if true_peak is None or sample_peak is None or rms is None:
+        true_peak, crest = true_peak_dbtp(clip), crest_db(clip)
+        if true_peak is None or crest is None:
             raise ClipError("every sample is zero, so it has no peak and no crest factor; replace it")
-        return {"true_peak_dbtp": true_peak, "crest_db": sample_peak - rms}
+        return {"true_peak_dbtp": true_peak, "crest_db": crest}

@@ -3,6 +3,10 @@
 Weighted prediction error (Nakatani et al. 2010; nara_wpe, Drude et al. 2018), one channel, at the clip's own rate:
 late reverberation is what a linear filter can predict from the sound some hops earlier, and it is taken off. What the
 filter cannot know, the direct sound and the early reflections, stays.
+
+A decay is told from the ends of a few sounds, so it may be told too long, or not at all. What the filter took is the
+better witness: a room is predictable at every frequency, a dry voice at a few of its harmonics. A clip of which little
+is taken at the median frequency is passed through.
 """
 
 from __future__ import annotations
@@ -69,6 +73,10 @@ DRY_SECONDS, REACH_OF_DECAY = 0.2, 0.35
 FEWEST_TAPS, DEFAULT_TAPS, MOST_TAPS = 3, 5, 24
 # With fewer hops for every tap the filter predicts the voice itself, and takes it off.
 HOPS_PER_TAP = 25
+# Power taken off over power, at the median frequency of the band of speech. Where it was set, dry clips had 0.001 and
+# less, readings at home up to 0.003, clips in rooms of 0.3 to 0.6 s and C50 of 7 to 16 dB 0.007 and more.
+LEAST_REMOVED = 0.004
+SPEECH_HZ = (200.0, 6000.0)
 MOST_LOSS_DB = 6.0  # of RMS; where more goes, the filter took the voice
 SHORTEST_ZEROS_SECONDS = 0.005  # a single sample of zero is chance
 PASSED = "passed through: "  # before the reason, in a warning
@@ -80,10 +88,11 @@ class Dereverb(Stage[None, None]):
     """Take late reverberation off each clip; its length, its level and its band stay.
 
     A clip without a room, one too short for the filter, and one that it would eat are passed through, and the notes say
-    so. Channels are treated one by one.
+    so. Where `taps` is set, no clip is judged to be without a room. Channels are treated one by one.
     """
 
     NAME: ClassVar[str] = "dereverb"
+    VERSION: ClassVar[int] = 2
     REFERENCES: ClassVar[tuple[Reference, ...]] = (WPE, NARA_WPE, DEEPFILTERNET)
     EXPENSIVE: ClassVar[bool] = True
 
@@ -146,6 +155,10 @@ class Dereverb(Stage[None, None]):
             return Applied(clip, notes | {"taps": 0, "warning": f"{PASSED}{why}"})
         treated = np.stack([_predicted_off(clip, channel, taps) for channel in range(clip.channels)], axis=1)
         made = clip.with_samples(treated)
+        notes["removed_share"] = removed = _removed_share(clip, made)
+        if not self.taps and removed < LEAST_REMOVED:
+            why = f"{PASSED}the filter finds too little to take off for a room"
+            return Applied(clip, notes | {"taps": 0, "warning": why})
         if _eaten(clip, made):
             why = f"{PASSED}the filter would have taken the voice with the room"
             return Applied(clip, notes | {"taps": 0, "warning": why})
@@ -234,6 +247,18 @@ def _predicted_off(clip: Clip, channel: int, taps: int) -> Signal:
             dry[:, first:last] = wpe_v8(run, taps=taps, delay=DELAY_HOPS, iterations=ITERATIONS)[:, 0]
     back: Signal = np.real(transform.istft(dry, k1=len(signal)))
     return np.where(_digital_zero(signal, clip.rate), 0.0, back)
+
+
+def _removed_share(before: Clip, after: Clip) -> float:
+    """Return the share of the power that is gone at the median frequency of the band of speech."""
+    from scipy.signal import welch
+
+    window = round(WINDOW_SECONDS * before.rate)
+    frequencies, gone = welch(before.samples - after.samples, before.rate, nperseg=window, axis=0)
+    _, power = welch(before.samples, before.rate, nperseg=window, axis=0)
+    gone, power = gone.sum(axis=1), power.sum(axis=1)
+    heard = (frequencies > SPEECH_HZ[0]) & (frequencies < SPEECH_HZ[1]) & (power > 0)
+    return float(np.median(gone[heard] / power[heard])) if heard.any() else 0.0
 
 
 def _digital_zero(signal: Signal, rate: int) -> NDArray[np.bool_]:

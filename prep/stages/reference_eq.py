@@ -11,6 +11,7 @@ from pydantic import Field, PrivateAttr, ValidationInfo, model_validator
 
 from prep.bibliography import Reference, cite
 from prep.errors import ConfigError, RefusedError
+from prep.level import crest_db
 from prep.matching import BIN_HZ, Correction, correction, heard, matching_fir
 from prep.profile import Profile, mean_profile, profile_of, profile_of_files, read_profile
 from prep.prose import clips_with, counted
@@ -36,6 +37,7 @@ MATCHERING = Reference(
 Selection = dict[str, str | list[str]]
 
 _AT_CAP_DB = 1e-6
+CREST_AIM = 0.95  # of the bound on the crest factor: aimed a little below it, one or two steps reach it
 
 
 class ReferenceEq(Stage[Profile, Profile]):
@@ -44,10 +46,12 @@ class ReferenceEq(Stage[Profile, Profile]):
     The reference is a stored profile (`prep profile`), sound files, the clips of some rows, or, where none is named,
     the mean of all clips. Each clip gets a linear-phase filter with its delay taken out: Matchering's smoothed ratio
     of averaged spectra, in the band that clip and reference fill. Beyond it the gain is held, never above 0 dB where
-    the clip is empty; an offset keeps the clip's loudness. All channels get one filter.
+    the clip is empty; an offset keeps the clip's loudness. A correction that would move the crest factor too far, by a
+    click or a hiss that it lifts, is scaled down as a whole. All channels get one filter.
     """
 
     NAME: ClassVar[str] = "reference_eq"
+    VERSION: ClassVar[int] = 2
     REFERENCES: ClassVar[tuple[Reference, ...]] = (MATCHERING,)
     FITS_ON: ClassVar[FitsOn] = "every clip"
     MEASURES: ClassVar[type[Value] | None] = Profile
@@ -66,6 +70,11 @@ class ReferenceEq(Stage[Profile, Profile]):
     )
     max_boost_db: float = Field(default=12.0, ge=0, description="largest gain at any frequency, dB")
     max_cut_db: float = Field(default=12.0, ge=0, description="largest attenuation at any frequency, dB")
+    max_crest_change_db: float = Field(
+        default=3.0,
+        ge=0.1,
+        description="most that the crest factor may move; where it would by more, the correction is scaled down, dB",
+    )
 
     _given: Profile | None = PrivateAttr(default=None)
 
@@ -120,10 +129,17 @@ class ReferenceEq(Stage[Profile, Profile]):
         capped = sum(bool(note.get("capped")) for note in account.notes)
         how_far = f" The mean correction of a clip was {median(moved):.1f} dB in the median" if moved else ""
         bound = f", and a bound was met in {capped} of {counted(len(moved), 'clip')}." if moved else ""
+        scaled = [note["applied_percent"] for note in account.notes if note.get("applied_percent", 100.0) < 100]
+        eased = (
+            f" In {counted(len(scaled), 'clip')} the correction was scaled down, to {min(scaled):.0f} % in dB at the "
+            f"least, so that the crest factor moved by no more than {step['max_crest_change_db']:g} dB."
+            if scaled
+            else ""
+        )
         return (
             f"The long-term spectrum of {account.whom} was matched to {whose}, by the frequency matching of Matchering "
             f"{cite(MATCHERING)} as one linear-phase filter a clip, with gains from {-step['max_cut_db']:g} to "
-            f"{step['max_boost_db']:+g} dB and the clip's loudness kept.{how_far}{bound}"
+            f"{step['max_boost_db']:+g} dB and the clip's loudness kept.{how_far}{bound}{eased}"
         )
 
     def measure(self, clip: Clip) -> Profile:
@@ -168,13 +184,18 @@ class ReferenceEq(Stage[Profile, Profile]):
         """
         if not clip.samples.any():
             return Applied(clip, {"silent": True})
-        sound = heard(clip.mono(), clip.rate)
-        found = correction(sound, self.reference(fit).spectrum(), self.max_boost_db, self.max_cut_db)
-        filtered = filter_zero_phase(clip.samples, matching_fir(found.gain_db, clip.rate))
-        return Applied(clip.with_samples(filtered), self._notes(found))
+        sound, reference = heard(clip.mono(), clip.rate), self.reference(fit).spectrum()
+        before, share = crest_db(clip) or 0.0, 1.0
+        while True:
+            found = correction(sound, reference, self.max_boost_db, self.max_cut_db, share)
+            treated = clip.with_samples(filter_zero_phase(clip.samples, matching_fir(found.gain_db, clip.rate)))
+            moved = (crest_db(treated) or 0.0) - before
+            if abs(moved) <= self.max_crest_change_db:
+                return Applied(treated, self._notes(found, share) | {"crest_change_db": round(moved, 3)})
+            share *= CREST_AIM * self.max_crest_change_db / abs(moved)
 
-    def _notes(self, found: Correction) -> Notes:
-        """Return what the correction is, in the matched band."""
+    def _notes(self, found: Correction, share: float) -> Notes:
+        """Return what the correction is, in the matched band, and how much of it that is."""
         bins = slice(int(np.ceil(found.from_hz / BIN_HZ)), int(found.to_hz / BIN_HZ) + 1)
         gain, wanted = found.gain_db[bins], found.wanted_db[bins]
         beyond = (wanted > self.max_boost_db + _AT_CAP_DB) | (wanted < -self.max_cut_db - _AT_CAP_DB)
@@ -190,4 +211,5 @@ class ReferenceEq(Stage[Profile, Profile]):
             "wanted_cut_db": round(max(float(-wanted.min()), 0.0), 3),
             "capped": bool(beyond.any()),
             "capped_percent": round(100 * float(beyond.mean()), 2),
+            "applied_percent": round(100 * share, 1),
         }

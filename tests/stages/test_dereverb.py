@@ -16,7 +16,7 @@ from prep.clip import Clip
 from prep.errors import ClipError
 from prep.models import ModelMissingError, model_path
 from prep.stage import Applied
-from prep.stages.dereverb import Dereverb
+from prep.stages.dereverb import LEAST_REMOVED, Dereverb
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -127,6 +127,50 @@ def test_dry_speech_is_passed_through() -> None:
     assert out.clip is clip
     assert out.notes["taps"] == 0
     assert "no longer than dry speech" in out.notes["warning"]
+
+
+def fading(seconds: float = 5.0, t60: float = 0.5) -> np.ndarray:
+    """Return dry sounds that fade as if in a room: noise that falls by 60 dB in `t60` s, anew every 0.4 s."""
+    frames = round(seconds * RATE)
+    time = np.arange(frames) % round(0.4 * RATE) / RATE
+    sound: np.ndarray = np.random.default_rng(3).standard_normal(frames) * 10 ** (-3 * time / t60)
+    return 0.05 * sound / sound.std()
+
+
+def test_a_voice_that_fades_slowly_is_no_room() -> None:
+    """A long decay of which the filter takes next to nothing is the voice's: the clip is left as it is, and why told.
+
+    Where `taps` is set, the filter is used all the same.
+    """
+    clip = Clip(fading()[:, np.newaxis].astype(np.float32), RATE, "fading")
+    out = treated(clip)
+    assert out.notes["t60_before_seconds"] == pytest.approx(0.5, abs=0.1)
+    assert out.clip is clip
+    assert out.notes["taps"] == 0
+    assert out.notes["removed_share"] < LEAST_REMOVED
+    assert "too little" in out.notes["warning"]
+    assert treated(clip, Dereverb(taps=5)).notes["taps"] == 5
+
+
+def test_a_room_is_found_where_the_decay_is_not_told() -> None:
+    """A clip of one sound tells no decay: in a room it is treated, and dry it is left as it is."""
+    draw = np.random.default_rng(5)
+    dry = np.concatenate([draw.standard_normal(round(0.3 * RATE)), np.zeros(RATE)])
+    dry += 1e-3 * draw.standard_normal(len(dry))
+    wet, alone = (treated(heard_in(response, dry)) for response in (room(0.5), np.ones(1)))
+    assert wet.notes["t60_before_seconds"] is None
+    assert alone.notes["t60_before_seconds"] is None
+    assert wet.notes["taps"] > 0
+    assert alone.notes["taps"] == 0
+
+
+def test_real_speech_is_treated_in_a_room_alone(shared: Path) -> None:
+    """A dry recording comes out as it was, and the same in a small room of 0.3 s with less of the room."""
+    path = shared / "data" / "speech_real" / "speechbrain" / "spk1_snt4.wav"
+    clip, _ = audio.decode(path.read_bytes(), path.name)
+    assert treated(clip).clip is clip
+    wet = heard_in(room(0.3), clip.mono())
+    assert c50_db(clip.mono(), treated(wet).clip) - c50_db(clip.mono(), wet) > C50_GAIN_DB
 
 
 def test_a_clip_that_would_be_eaten_is_passed_through() -> None:
