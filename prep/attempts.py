@@ -6,6 +6,7 @@ What was heard in a take is kept in the store by itself: another script, margin 
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -14,13 +15,14 @@ import numpy as np
 from prep import audio
 from prep.classifiers import cue_classes
 from prep.classifiers.words import spoken, word_errors
-from prep.cutting import Piece, Span, gaps_at, pieces, sound_of
+from prep.cutting import CLOSURE_MARGIN_SECONDS, Piece, Span, gaps_at, pieces, sound_of
 from prep.encoding import encode_wav
 from prep.errors import ClipError
 from prep.lines import MOST_ERROR, Match, matches
 from prep.models import ModelMissingError, digests_of, model_path
 from prep.pacing import paced
 from prep.pauses import LONGEST_CLOSURE_SECONDS
+from prep.prose import joined
 from prep.recogniser import MODEL, Recogniser, Word, check_understood, languages, listed, words
 from prep.store import Store, digest, key_of, write_whole
 from prep.visit import sound_versions
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
     from prep.cutting import TakeSound
     from prep.units import Seconds
 
-VERSION = 2  # raised when the same take is cut or heard otherwise, by `pauses` or `recogniser` too
+VERSION = 3  # raised when the same take is cut or heard otherwise, by `pauses` or `recogniser` too
 CHECKS = ("clipping", "snr", "truncation")  # what ranks attempts, beside their words
 CutBy = Literal["words", "pauses"]
 Known = dict[str, Any]
@@ -126,7 +128,7 @@ def cut_take(task: Task) -> Known:
         read, missing, left_over = _by_pauses(task, sound)
     else:
         heard = _words(task, clip, sha256)
-        read, missing, left_over = _by_words(task, sound, heard)
+        read, missing, left_over = _by_words(task, clip, sound, heard)
     cuts = pieces(sound, [item.span for item in read], task.head_seconds, task.tail_seconds)
     attempts = []
     for number, item, cut in zip(_counted(read), read, cuts, strict=True):
@@ -217,8 +219,71 @@ def _words(task: Task, clip: Clip, sha256: str) -> tuple[Word, ...]:
     return heard
 
 
-def _by_words(task: Task, sound: TakeSound, heard: Sequence[Word]) -> tuple[list[_Read], list[Known], list[Known]]:
+def _by_words(
+    task: Task, clip: Clip, sound: TakeSound, heard: Sequence[Word]
+) -> tuple[list[_Read], list[Known], list[Known]]:
     """Return the readings that can be cut out, the lines without one, and what else was said."""
+    located = _located(task, sound, heard)
+    read = located.readings(sound)
+    with_less: set[int] = set()
+    if task.margin_seconds > CLOSURE_MARGIN_SECONDS:
+        looser = sound_of(clip, CLOSURE_MARGIN_SECONDS, closures=False)
+        with_less = {item.line for item in _located(task, looser, heard).readings(looser)}
+    missing = [
+        {"line": number, "text": text, "why": _why_missing(task, heard, located, place, less=place in with_less)}
+        for place, (number, text) in enumerate(task.lines)
+        if place not in {item.line for item in read}
+    ]
+    return read, missing, list(_left_over(sound, heard, read))
+
+
+class _Located(NamedTuple):
+    """Where lines were heard in a take.
+
+    Attributes:
+        found: readings, in the order of time; short ones stand between gaps.
+        likely: the same, with short ones in the middle of other speech.
+        nearest: what comes nearest to each line.
+        after: as `gaps_at` returns it.
+        before: likewise.
+    """
+
+    found: list[Match]
+    likely: list[Match]
+    nearest: list[Match]
+    after: list[int | None]
+    before: list[int | None]
+
+    def readings(self, sound: TakeSound) -> list[_Read]:
+        """Return the readings that gaps part from all else."""
+        read: list[_Read] = []
+        for match in self.found:
+            begin, end = self.before[match.first], self.after[match.last]
+            if begin is None or end is None or begin >= end or (read and begin < read[-1].span.after):
+                continue
+            read.append(_Read(match.line, sound.span(begin, end), match.first, match.last))
+        return read
+
+    def breath(self, line: int) -> tuple[list[Match], bool]:
+        """Return the readings that run on into the last one of a line, and whether gaps part them from all else."""
+        likely = self.likely
+        places = [place for place, match in enumerate(likely) if match.line == line]
+        if not places:
+            return [self.nearest[line]], False
+        first = last = places[-1]
+        while first and not self._parted(likely[first - 1], likely[first]):
+            first -= 1
+        while last + 1 < len(likely) and not self._parted(likely[last], likely[last + 1]):
+            last += 1
+        whole = self.before[likely[first].first] is not None and self.after[likely[last].last] is not None
+        return likely[first : last + 1], whole
+
+    def _parted(self, one: Match, other: Match) -> bool:
+        return any(gap is not None for gap in self.after[one.last : other.first + 1])
+
+
+def _located(task: Task, sound: TakeSound, heard: Sequence[Word]) -> _Located:
+    """Return where the lines of a script were heard, and which gaps part them."""
     times = np.array([(word.start_seconds, word.end_seconds) for word in heard])
     said = ["".join(spoken(word.text)) for word in heard]
     counts, lines = [len(word) for word in said], ["".join(spoken(text)) for _, text in task.lines]
@@ -226,38 +291,26 @@ def _by_words(task: Task, sound: TakeSound, heard: Sequence[Word]) -> tuple[list
     likely, _ = matches(lines, said, [True] * (len(said) + 1))
     after, _ = gaps_at(sound, times, counts, _edges(likely))
     found, nearest = matches(lines, said, [gap is not None for gap in after])
-    after, before = gaps_at(sound, times, counts, _edges(found))
-    read: list[_Read] = []
-    tight: dict[int, Match] = {}
-    for match in found:
-        begin, end = before[match.first], after[match.last]
-        if begin is None or end is None or begin >= end or (read and begin < read[-1].span.after):
-            tight[match.line] = match
-        else:
-            read.append(_Read(match.line, sound.span(begin, end), match.first, match.last))
-    missing = [
-        {"line": number, "text": text, "why": _why_missing(task, heard, tight.get(place), nearest[place])}
-        for place, (number, text) in enumerate(task.lines)
-        if place not in {item.line for item in read}
-    ]
-    return read, missing, list(_left_over(sound, heard, read))
+    return _Located(found, likely, nearest, *gaps_at(sound, times, counts, _edges(found)))
 
 
 def _edges(found: Iterable[Match]) -> set[int]:
     return {place for match in found for place in (match.first, match.last)}
 
 
-def _why_missing(task: Task, heard: Sequence[Word], tight: Match | None, nearest: Match) -> str:
-    """Return why a line has no clip: it runs into its neighbours, or was not heard."""
-    if tight is None and nearest.error <= MOST_ERROR:
-        tight = nearest  # a short line in the middle of other speech
-    if tight is not None:
-        at = heard[tight.first].start_seconds
-        return (
-            f"it is read at {at:.1f} s, and nothing parts it from what is read beside it: there is no pause longer "
-            f"than a stop ({LONGEST_CLOSURE_SECONDS:g} s) that leaves {task.margin_seconds:g} s to either side; record "
-            "it again, or make one line of the two"
-        )
+def _why_missing(task: Task, heard: Sequence[Word], located: _Located, line: int, *, less: bool) -> str:
+    """Return why a line has no clip: it runs on into its neighbours, or was not heard.
+
+    Args:
+        task: the take.
+        heard: its words.
+        located: where its lines were heard.
+        line: by its place in the script.
+        less: whether a smaller margin would part it from its neighbours.
+    """
+    nearest = located.nearest[line]
+    if nearest.error <= MOST_ERROR:
+        return _why_run_on(task, heard, *located.breath(line), less=less)
     if nearest.last == nearest.first:
         return "it was not heard; record it"
     words_of = heard[nearest.first : nearest.last]
@@ -265,6 +318,33 @@ def _why_missing(task: Task, heard: Sequence[Word], tight: Match | None, nearest
         f"it was not heard; the nearest is {' '.join(word.text for word in words_of)!r} at "
         f"{words_of[0].start_seconds:.1f} s, with {100 * nearest.error:.0f} % of its sounds wrong; record it, or "
         "correct the script"
+    )
+
+
+def _why_run_on(task: Task, heard: Sequence[Word], run: Sequence[Match], whole: bool, *, less: bool) -> str:
+    """Return why lines that are read in one breath have no clip, and what would give them one.
+
+    Args:
+        task: the take.
+        heard: its words.
+        run: the readings that run on into each other.
+        whole: whether gaps part them from all else, so that one line of them would have a clip.
+        less: as `_why_missing` takes it.
+    """
+    at = heard[run[0].first].start_seconds
+    pause = (
+        f"without a pause longer than a stop ({LONGEST_CLOSURE_SECONDS:g} s) that leaves {task.margin_seconds:g} s to "
+        "either side"
+    )
+    smaller = f"set margin_seconds to {CLOSURE_MARGIN_SECONDS:g}, or " if less else ""
+    if len(run) == 1:
+        return f"it is read at {at:.1f} s and runs on into what is read beside it, {pause}; {smaller}record it again"
+    lines = joined([str(task.lines[match.line][0]) for match in run])
+    in_order = all(other.line == one.line + 1 for one, other in pairwise(run))
+    one_line = "make one line of them in the script, or " if whole and in_order else ""
+    return (
+        f"lines {lines} are read in one breath from {at:.1f} s on, {pause}; {smaller}{one_line}record them again with "
+        "pauses between"
     )
 
 

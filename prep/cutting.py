@@ -35,6 +35,8 @@ NO_TIME_SECONDS, STRETCHED, LONG_WORD_SECONDS = 0.05, 2.5, 0.4
 SURE_WEIGHT, UNSURE_WEIGHT = 2.5, 0.3  # of a second between a word and its stretch
 FILL = 0.4  # of a second by which a stretch is too long or too short
 EDGE_SECONDS = 0.3  # of cost that a line's begin or end in a pause makes up for
+# No larger margin fits to either side into a gap that is just longer than the closure of a stop.
+CLOSURE_MARGIN_SECONDS = LONGEST_CLOSURE_SECONDS / 2 - SPILL_BLOCKS * BLOCK_SECONDS
 SHORTEST_BREATH_SECONDS = 0.1  # as `edges` has it; a click or a smack of the lips is shorter
 NEAR_QUIETEST_DB = 3.0  # steady noise varies as much from 20 ms to the next
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -177,19 +178,37 @@ def test_pauses_alone_tell_sentences_apart_or_refuse(data: Path, scratch: Path, 
     assert [line["line"] for line in short["missing"]] == list(range(1, 8))
 
 
+def sonnet(data: Path, name: str) -> tuple[Path, list[str]]:
+    """Return the reading of a sonnet, and its lines."""
+    file_name = f"speech_real/long/{name}.mp3"
+    return data / file_name, [line.strip() for line in sources(data)[file_name].split("/")][1:]  # without its number
+
+
 @pytest.mark.parametrize(("name", "found", "cut_out"), [("p001", 14, 14), ("p002", 14, 9)])
 def test_verse_is_found_line_by_line(data: Path, scratch: Path, name: str, found: int, cut_out: int) -> None:
     """Every line of a sonnet is heard; those that the reader ran together have no clip, and are told as such."""
-    file_name = f"speech_real/long/{name}.mp3"
-    lines = [line.strip() for line in sources(data)[file_name].split("/")][1:]  # without its number
-    answer = cut(data / file_name, lines, scratch)
-    tight = [line for line in answer["missing"] if "nothing parts it" in line["why"]]
+    path, lines = sonnet(data, name)
+    answer = cut(path, lines, scratch)
+    tight = [line for line in answer["missing"] if "read in one breath" in line["why"]]
 
     assert len(lines) == found
     assert len({attempt["line"] for attempt in answer["attempts"]}) >= cut_out
     assert len(tight) == len(answer["missing"])
     assert all(attempt["start_sample"] < attempt["onset_sample"] for attempt in answer["attempts"])
     assert max(attempt["figures"]["word_error_percent"] for attempt in answer["attempts"]) <= 40
+
+
+def test_lines_that_run_on_have_a_clip_together(data: Path, scratch: Path) -> None:
+    """When the lines of a sonnet that are told to be read in one breath are made one line, every line has a clip."""
+    path, lines = sonnet(data, "p002")
+    whys = {line["why"] for line in cut(path, lines, scratch)["missing"]}
+    assert whys
+    for why in whys:
+        first, *_, last = (int(number) for number in re.findall(r"\d+", why.partition(" are read")[0]))
+        lines[first - 1 : last] = [" ".join(lines[first - 1 : last]), *[""] * (last - first)]
+    answer = cut(path, [line for line in lines if line], scratch)
+
+    assert answer["missing"] == []
 
 
 def test_a_poem_behind_a_preamble_is_found(data: Path, scratch: Path) -> None:

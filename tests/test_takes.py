@@ -373,6 +373,57 @@ def test_attempts_by_words_are_candidates_in_the_order_of_their_rank(
     assert record["takes"][0]["missing"] == []
 
 
+def whys_of_a_breath(
+    study: Path, monkeypatch: pytest.MonkeyPatch, read: Sequence[str], pause: float, margin: float = 0.02
+) -> dict[int, str]:
+    """Return why lines have no clip, where the first two of what is read are parted by nothing but a pause."""
+    words, parts, now = [], [noise(0.8, -75, 1)], 0.8
+    for place, line in enumerate(read):
+        said = line.split()
+        each = seconds_of(line) / len(said)
+        words += [Word(word, now + each * i, now + each * (i + 1), 0.9) for i, word in enumerate(said)]
+        after = 0.8 if place else pause
+        parts += [noise(seconds_of(line), -20, 10 + place), noise(after, -75, 20 + place)]
+        now += seconds_of(line) + after
+    monkeypatch.setattr("prep.attempts.words", lambda *_: tuple(words))
+    monkeypatch.setattr("prep.attempts.why_by_pauses", lambda *_, **__: "")
+    monkeypatch.setattr("prep.takes.why_by_pauses", lambda *_, **__: "")
+    for speaker in ("x", "y"):
+        soundfile.write(study.parent / f"{speaker}.wav", np.concatenate(parts), RATE)
+    configure(study.parent, takes={"margin_seconds": margin})
+    return {line["line"]: line["why"] for line in record_of(study, 1)["takes"][0]["missing"]}
+
+
+def test_lines_of_one_breath_are_told_together(study: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lines that no pause parts have no clip, and each says which lines they are and what would give them one."""
+    whys = whys_of_a_breath(study, monkeypatch, LINES, 0.0)
+
+    assert sorted(whys) == [1, 2]
+    assert whys[1] == whys[2]
+    assert whys[1].startswith("lines 1 and 2 are read in one breath from 0.8 s on, without a pause longer than")
+    assert whys[1].endswith("; make one line of them in the script, or record them again with pauses between")
+
+
+def test_lines_of_one_breath_that_are_no_neighbours_are_read_again(
+    study: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Lines that follow each other in the take alone, or run on into other words, can but be recorded again."""
+    whys = whys_of_a_breath(study, monkeypatch, (LINES[2], LINES[0], LINES[1]), 0.0)
+    assert sorted(whys) == [1, 3]
+    assert whys[1].startswith("lines 3 and 1 are read in one breath")
+    assert whys[1].endswith("; record them again with pauses between")
+    assert "make one line" not in whys[1]
+    whys = whys_of_a_breath(study, monkeypatch, ("What was that, let me see", *LINES), 0.0)
+    assert sorted(whys) == [1]
+    assert whys[1].endswith("; record it again")
+
+
+def test_a_margin_that_would_do_is_named(study: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where a pause has no room for the margin on either side, the margin that fits is named; else none is."""
+    assert "set margin_seconds to 0.06" in whys_of_a_breath(study, monkeypatch, LINES, 0.25, margin=0.2)[1]
+    assert "margin_seconds" not in whys_of_a_breath(study, monkeypatch, LINES, 0.1, margin=0.2)[1]
+
+
 def test_a_recogniser_of_ones_own_must_be_there(study: Path) -> None:
     """A folder that the config names and that holds no model is refused, and takes are not cut by pauses instead."""
     (study.parent / "larger").mkdir()
