@@ -25,6 +25,7 @@ import soundfile
 import yaml
 from page import write_table
 from scipy.fft import next_fast_len
+from threadpoolctl import threadpool_limits
 
 from prep import audio
 from prep.clip import Clip
@@ -291,6 +292,12 @@ def main() -> None:
     """Write the tables that were asked for."""
     logging.disable(logging.CRITICAL)
     what, *names = sys.argv[1:] or ["cost"]
+    with threadpool_limits(1):  # as in a run
+        _write(what, names)
+
+
+def _write(what: str, names: Sequence[str]) -> None:
+    """Write one table."""
     if what == "match":
         write_table("match", list(match(Path(names[0]))), PAGE)
     elif what == "audit":

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from functools import cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -22,6 +22,8 @@ from prep.units import db_from_power, db_from_ratio, ratio_from_db
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from numpy.typing import NDArray
 
     from prep.clip import Clip, Signal
     from prep.units import Decibels, Lufs
@@ -225,7 +227,8 @@ def rms_dbfs(clip: Clip) -> Decibels | None:
         ClipError: a sample is not finite.
     """
     samples = _finite_samples(clip)
-    return _level(math.sqrt(np.square(samples).mean())) if samples.size else None
+    flat = samples.ravel()
+    return _level(math.sqrt(float(flat @ flat) / flat.size)) if flat.size else None
 
 
 def sample_peak_dbfs(clip: Clip) -> Decibels | None:
@@ -234,7 +237,8 @@ def sample_peak_dbfs(clip: Clip) -> Decibels | None:
     Raises:
         ClipError: a sample is not finite.
     """
-    return _level(_peak(_finite_samples(clip)))
+    _finite_samples(clip)
+    return _level(_peak(clip.samples))
 
 
 def crest_db(clip: Clip) -> Decibels | None:
@@ -367,7 +371,7 @@ def _as_float64(clip: Clip) -> Signal:
     if not finite.all():
         frame = int(np.argmin(finite.all(axis=1)))
         raise ClipError(f"its frame {frame} is not a finite number; replace the file")
-    samples = clip.samples.astype(np.float64)
+    samples = clip.mono()[:, np.newaxis] if clip.channels == 1 else clip.samples.astype(np.float64)
     samples.setflags(write=False)
     return samples
 
@@ -402,7 +406,7 @@ def _power_from_lufs(lufs: Lufs) -> float:
     return float(10.0 ** ((lufs - _OFFSET_DB) / 10.0))
 
 
-def _peak(samples: Signal) -> float:
+def _peak(samples: NDArray[Any]) -> float:
     return float(max(samples.max(initial=0.0), -samples.min(initial=0.0)))
 
 
