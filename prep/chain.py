@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from prep.convert import Convert
+from prep.prose import joined
 from prep.stage import Encoder, Stage, Step
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
 AnyStage = Stage[Any, Any]
 
@@ -100,6 +101,20 @@ def order_problems(steps: Sequence[Step]) -> list[tuple[int | None, str, str]]:
             problems.append((index, f"{step.NAME} is there twice", "keep one: the second would undo the first"))
         seen.setdefault(step.NAME, index)
     return problems
+
+
+def order_notices(steps: Sequence[Step]) -> Iterator[tuple[int, str, str]]:
+    """Yield what an order allows but spoils: (index, what, what to do).
+
+    What takes a cue out of the clips is undone by a later step that shifts the cue again, for one condition more than
+    for the other: an equaliser moves the place at which a voice is under the threshold of silence.
+    """
+    stages = [(index, step) for index, step in enumerate(steps) if isinstance(step, Stage)]
+    for index, stage in stages:
+        for _, later in stages[index + 1 :]:
+            if moved := [cue for cue in stage.CURES if cue in later.MOVES]:
+                what = f"{stage.NAME} before {later.NAME}, which moves {joined(moved)} again"
+                yield index, what, f"move {stage.NAME} after {later.NAME}"
 
 
 def _fits(stage: AnyStage) -> bool:

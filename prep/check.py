@@ -18,7 +18,7 @@ from pydantic import ValidationError
 
 from prep import audio
 from prep.attempts import why_by_pauses
-from prep.chain import Chain
+from prep.chain import Chain, order_notices
 from prep.document import did_you_mean, read_document
 from prep.errors import AudioError, ConfigError, Problem
 from prep.folder import read_folder
@@ -125,6 +125,7 @@ def plan_of(loaded: LoadedStudy, started_from: Path) -> Plan:
         for notice in (
             *reading.notices,
             *_take_notices(loaded, takes),
+            *_order_notices(loaded),
             *_notices(loaded, rows, headers),
             *split_notices,
         )
@@ -382,6 +383,12 @@ def _rate_problems(loaded: LoadedStudy) -> Iterator[Problem]:
         )
         place = ("chain", len(study.chain) - 1, encoder.NAME, "rate")
         yield Problem(loaded.document.where(place), what, todo)
+
+
+def _order_notices(loaded: LoadedStudy) -> Iterator[Problem]:
+    """Yield which step a later one spoils."""
+    for index, what, todo in order_notices(loaded.study.chain):
+        yield Problem(loaded.document.where(("chain", index)), what, todo)
 
 
 def _notices(loaded: LoadedStudy, rows: Sequence[Row], headers: dict[str, audio.Header]) -> Iterator[Problem]:

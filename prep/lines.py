@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     Costs = NDArray[np.float64]
     Places = NDArray[np.intp]
 
-# Of the weight of a line. 236 lines of verse by two readers were missed by 0.24 at most; of 4158 comparisons of a line of
-# SHORT_SOUNDS with a reading of another poem, one came nearer than 0.30: the same words but one.
+# Of the weight of a line. 236 lines of verse by two readers were missed by 0.24 at most; of 4158 comparisons of a line
+# of SHORT_SOUNDS with a reading of another poem, one came nearer than 0.30: the same words but one.
 MOST_ERROR = 0.28
 # A match costs a little, so that one line explains a stretch rather than two parts of it.
 EACH = 0.5

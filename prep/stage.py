@@ -148,7 +148,8 @@ class Stage(Step, Generic[M, F]):
     record restore; EXPENSIVE asks the runner to keep the result; CORRECTS names the cue whose
     difference between the conditions it takes out; LEVEL marks the stage that sets
     the level, directly before which the clip is brought to the study's rate and channels;
-    CURES names the cues that it may take out, for `prep suggest` and what a report advises;
+    CURES names the cues that it may take out, for `prep suggest` and what a report advises; MOVES those
+    that it shifts by the way, so that a stage which takes one out should come after it;
     SCREENS marks the stage whose measurement decides whether a clip is used at all, READS_TEXT one
     that must be told the text.
     """
@@ -159,6 +160,7 @@ class Stage(Step, Generic[M, F]):
     EXPENSIVE: ClassVar[bool] = False
     CORRECTS: ClassVar[str] = ""
     CURES: ClassVar[tuple[str, ...]] = ()
+    MOVES: ClassVar[tuple[str, ...]] = ()
     LEVEL: ClassVar[bool] = False
     SCREENS: ClassVar[bool] = False
     READS_TEXT: ClassVar[bool] = False

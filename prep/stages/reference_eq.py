@@ -52,6 +52,7 @@ class ReferenceEq(Stage[Profile, Profile]):
 
     NAME: ClassVar[str] = "reference_eq"
     VERSION: ClassVar[int] = 2
+    MOVES: ClassVar[tuple[str, ...]] = ("tilt", "head_silence", "tail_silence")
     REFERENCES: ClassVar[tuple[Reference, ...]] = (MATCHERING,)
     FITS_ON: ClassVar[FitsOn] = "every clip"
     MEASURES: ClassVar[type[Value] | None] = Profile

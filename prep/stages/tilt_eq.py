@@ -66,6 +66,7 @@ class TiltEq(Stage[TiltMeasure, TiltFit]):
     FITS: ClassVar[type[Value] | None] = TiltFit
     CORRECTS: ClassVar[str] = "tilt"
     CURES: ClassVar[tuple[str, ...]] = ("tilt",)
+    MOVES: ClassVar[tuple[str, ...]] = ("head_silence", "tail_silence")
 
     adjust: Selection = Field(
         min_length=1, description="rows whose clips are corrected: {column: value or list of values}; no unit"

@@ -187,7 +187,7 @@ def test_level_and_crest_factor_stay(power: float) -> None:
 
 
 def test_a_correction_that_moves_the_crest_factor_is_scaled_down() -> None:
-    """Where the correction would lift a click beyond what the crest factor may move, less of it is applied, and told."""
+    """Where the correction would move the crest factor too far, by a click that it lifts, less is applied, and told."""
     clip = noise(5, power=1.6)
     samples = clip.samples.copy()
     samples[RATE, 0] += 0.3  # a click is all treble
