@@ -8,21 +8,17 @@ import numpy as np
 from pydantic import Field, field_validator
 
 from prep import phrases as phrasing
-from prep.bibliography import WHISPER, Reference
-from prep.cue import Cue, Feature, Kind
-from prep.models import ModelFolder  # noqa: TC001 - pydantic reads it
+from prep.cue import Feature, Kind
 from prep.pauses import FRAME_BLOCKS, SHORTEST_PAUSE_SECONDS, parts
 from prep.phrases import Said
 from prep.recogniser import (
-    LANGUAGES,
-    MODEL,
     OPENING_SECONDS,
-    Recogniser,
     check_language,
     check_understood,
     opening_words,
 )
 from prep.units import Seconds
+from prep.word_cue import WordCue
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -99,12 +95,11 @@ class Ending(NamedTuple):
     found: tuple[Found, ...]
 
 
-class Preamble(Cue):
+class Preamble(WordCue):
     """A spoken announcement before the text, found by its phrases in what a recogniser hears."""
 
     NAME: ClassVar[str] = "preamble"
     VERSION: ClassVar[int] = 2
-    REFERENCES: ClassVar[tuple[Reference, ...]] = (WHISPER,)
     KIND: ClassVar[Kind] = "nuisance"
     FEATURES: ClassVar[tuple[Feature, ...]] = (
         Feature(
@@ -117,17 +112,8 @@ class Preamble(Cue):
         "edit distance of their sounds, the end by the pauses of prep.pauses"
     )
     LIMITS: ClassVar[dict[str, float]] = {"max_preamble_seconds": 0.0}
-    MODELS: ClassVar[tuple[str, ...]] = (MODEL,)
     CUT: ClassVar[str] = "preamble_seconds"
 
-    language: str = Field(
-        default=LANGUAGES[0],
-        description="language of the clips, ISO 639-1; what the recogniser does not know is not checked; no unit",
-    )
-    recogniser: ModelFolder = Field(
-        default="",
-        description="folder of a CTranslate2 Whisper model in place of the pinned one, relative to the config; no unit",
-    )
     phrases: tuple[str, ...] = Field(
         default=PHRASES,
         min_length=1,
@@ -140,13 +126,6 @@ class Preamble(Cue):
         for phrase in phrases:
             phrasing.check(phrase)
         return phrases
-
-    def models(self) -> Sequence[str]:
-        """Return the recogniser's."""
-        return (self._recogniser().model,)
-
-    def _recogniser(self) -> Recogniser:
-        return Recogniser(self.language, self.recogniser)
 
     def measure(self, clip: Clip) -> dict[str, float]:
         """Return where the announcement ends, in seconds from the start; 0 without one.
@@ -162,7 +141,7 @@ class Preamble(Cue):
 
     def evidence(self, clip: Clip) -> Notes:
         """Return the words of the announcement, the words after it, and the phrases found."""
-        heard = opening_words(clip, self._recogniser())
+        heard = opening_words(clip, self.hearer())
         ending = self._ending(clip)
         if ending is None:
             return {"heard": _text(heard[:LEAD_WORDS])}
@@ -173,9 +152,9 @@ class Preamble(Cue):
         }
 
     def _ending(self, clip: Clip) -> Ending | None:
-        check_language(self._recogniser())
-        heard = opening_words(clip, self._recogniser())
-        check_understood(heard, self._recogniser())
+        check_language(self.hearer())
+        heard = opening_words(clip, self.hearer())
+        check_understood(heard, self.hearer())
         pauses = _pauses(heard, clip)
         said = [
             Said(word.text, pause[1] - pause[0] if pause else 0.0) for word, pause in zip(heard, pauses, strict=True)

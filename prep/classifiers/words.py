@@ -5,14 +5,11 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, ClassVar
 
-from pydantic import Field
-
-from prep.bibliography import WHISPER, Reference
-from prep.cue import Cue, Feature, Kind
+from prep.cue import Feature, Kind
 from prep.errors import ClipError
-from prep.models import ModelFolder  # noqa: TC001 - pydantic reads it
 from prep.phrases import TENS, UNITS, sounds
-from prep.recogniser import LANGUAGES, MODEL, Recogniser, check_language, check_understood, words
+from prep.recogniser import check_language, check_understood, words
+from prep.word_cue import WordCue
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,12 +21,11 @@ _SPOKEN = {"mr": "mister", "mrs": "missis", "dr": "doctor", "&": "and", "%": "pe
 _WORD = re.compile(r"\d+|[^\W\d_]+(?:'[^\W\d_]+)?|[&%]")
 
 
-class Words(Cue):
+class Words(WordCue):
     """Words that a recogniser hears other than the text has them, against the words of the text."""
 
     NAME: ClassVar[str] = "words"
     VERSION: ClassVar[int] = 2
-    REFERENCES: ClassVar[tuple[Reference, ...]] = (WHISPER,)
     KIND: ClassVar[Kind] = "nuisance"
     FEATURES: ClassVar[tuple[Feature, ...]] = (
         # One word of twenty.
@@ -41,24 +37,6 @@ class Words(Cue):
         "same, and so are words written apart; heard by Whisper tiny.en (Radford et al. 2023)"
     )
     LIMITS: ClassVar[dict[str, float]] = {"max_word_error_percent": 60.0}
-    MODELS: ClassVar[tuple[str, ...]] = (MODEL,)
-
-    language: str = Field(
-        default=LANGUAGES[0],
-        description="language of the clips, ISO 639-1; what the recogniser does not know is not checked; no unit",
-    )
-
-    recogniser: ModelFolder = Field(
-        default="",
-        description="folder of a CTranslate2 Whisper model in place of the pinned one, relative to the config; no unit",
-    )
-
-    def models(self) -> Sequence[str]:
-        """Return the recogniser's."""
-        return (self._recogniser().model,)
-
-    def _recogniser(self) -> Recogniser:
-        return Recogniser(self.language, self.recogniser)
 
     def measure(self, clip: Clip) -> dict[str, float]:  # noqa: ARG002 - the sound alone says nothing
         """Refuse: without its text a clip has no wrong words.
@@ -76,18 +54,18 @@ class Words(Cue):
                 no speech.
             ModelMissingError: the model was not fetched.
         """
-        check_language(self._recogniser())
+        check_language(self.hearer())
         wanted = spoken(text)
         if not wanted:
             raise ClipError("not checked: its text in the table holds no word; add the text, or leave this check out")
-        heard = words(clip, self._recogniser())
-        check_understood(heard, self._recogniser())
+        heard = words(clip, self.hearer())
+        check_understood(heard, self.hearer())
         errors = word_errors(wanted, spoken(" ".join(word.text for word in heard)))
         return {"word_error_percent": 100.0 * errors / len(wanted)}
 
     def evidence(self, clip: Clip) -> Notes:
         """Return the words that were heard."""
-        return {"heard": " ".join(word.text for word in words(clip, self._recogniser()))}
+        return {"heard": " ".join(word.text for word in words(clip, self.hearer()))}
 
 
 def spoken(text: str) -> list[str]:
