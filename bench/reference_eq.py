@@ -74,7 +74,7 @@ def decoded(path: Path) -> Clip:
 def applied(stage: ReferenceEq, clip: Clip, profile: Profile | None) -> Applied:
     """Return a clip treated."""
     if not isinstance(result := stage.apply(clip, profile), Applied):
-        raise TypeError(f"{clip.name}: rejected: {result}")
+        raise TypeError(f"{clip.id}: rejected: {result}")
     return result
 
 

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 AnyStage = Stage[Any, Any]
+Selection = dict[str, str | list[str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,10 +112,23 @@ def order_notices(steps: Sequence[Step]) -> Iterator[tuple[int, str, str]]:
     """
     stages = [(index, step) for index, step in enumerate(steps) if isinstance(step, Stage)]
     for index, stage in stages:
-        for _, later in stages[index + 1 :]:
-            if moved := [cue for cue in stage.CURES if cue in later.MOVES]:
+        for at, later in stages[index + 1 :]:
+            again = any(after > at and other.NAME == stage.NAME for after, other in stages)
+            moved = [cue for cue in stage.CURES if cue in later.MOVES]
+            if moved and not again and not _apart(stage.applies_to(), later.applies_to()):
                 what = f"{stage.NAME} before {later.NAME}, which moves {joined(moved)} again"
                 yield index, what, f"move {stage.NAME} after {later.NAME}"
+
+
+def _apart(one: Selection | None, other: Selection | None) -> bool:
+    """Say whether no row can be in both of two selections."""
+    if one is None or other is None:
+        return False
+    return any(_values(one[column]).isdisjoint(_values(other[column])) for column in one.keys() & other.keys())
+
+
+def _values(wanted: str | list[str]) -> set[str]:
+    return {wanted} if isinstance(wanted, str) else set(wanted)
 
 
 def _fits(stage: AnyStage) -> bool:

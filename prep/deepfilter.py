@@ -12,27 +12,72 @@ from __future__ import annotations
 import ctypes
 from contextlib import contextmanager
 from functools import cache
+from math import gcd
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from prep.clip import NOT_FINITE
 from prep.errors import ClipError
+from prep.level import active_level
 from prep.models import ModelMissingError, model_path
+from prep.units import ratio_from_db
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from prep.clip import Signal
+    from prep.clip import Clip, Signal
     from prep.units import Decibels
 
 MODEL = "deepfilternet3"
 RATE_HZ = 48_000
 # Overlap-add of windows of 960 samples is late by 480, and the network looks 2 frames of 480 ahead.
 DELAY_FRAMES = 3 * 480
+# The network takes the tops of a voice near full scale for noise. Speech lines are tested at this level (ITU-T P.800).
+ACTIVE_LEVEL_DBOV = -26.0
+MARGIN_SECONDS = 0.5  # of zeros, so that the end of a transform does not run into its beginning
 NO_LIMIT_DB = 100.0  # from here on the library attenuates without a limit
 _ARCHIVE = "DeepFilterNet3_onnx.tar.gz"
 _LIBRARIES = ("libdeepfilter.so", "libdeepfilter.dylib", "deepfilter.dll")
+
+
+def taken_away(
+    clip: Clip, max_attenuation_db: Decibels = NO_LIMIT_DB, instead: str = "leave the denoiser out"
+) -> Signal:
+    """Return what the network takes for noise in each channel of a clip, at the clip's rate, (frames, channels).
+
+    It hears every channel at one active level, so that a louder copy of a clip loses the same. To 48 kHz and back by
+    the Fourier transform: an ordinary filter would leave the noise just below half the rate.
+
+    Args:
+        clip: at up to 48 kHz.
+        max_attenuation_db: as `enhance` takes it.
+        instead: what to do with a clip that is too fast, for its message.
+
+    Raises:
+        ClipError: the clip is faster than the network hears, or a sample is not finite.
+        ModelMissingError: as `enhance`.
+    """
+    if clip.rate > RATE_HZ:
+        raise ClipError(
+            f"DeepFilterNet hears up to {RATE_HZ / 2000:g} kHz, and {clip.rate} Hz is more: noise above would stay "
+            f"alone; bring the source at {RATE_HZ} Hz or less, or {instead}"
+        )
+    channels = [clip.with_samples(clip.samples[:, [channel]]) for channel in range(clip.channels)]
+    return np.stack([_taken_away(channel, max_attenuation_db) for channel in channels], axis=1)
+
+
+def _taken_away(channel: Clip, max_attenuation_db: Decibels) -> Signal:
+    from scipy.signal import resample
+
+    active = active_level(channel)
+    gain = ratio_from_db(ACTIVE_LEVEL_DBOV - active.active_level_dbov) if active else 1.0
+    step = channel.rate // gcd(channel.rate, RATE_HZ)
+    whole = -(-(channel.frames + round(MARGIN_SECONDS * channel.rate)) // step) * step
+    padded = np.pad(gain * channel.mono(), (0, whole - channel.frames))
+    heard = resample(padded, whole // step * (RATE_HZ * step // channel.rate))
+    away: Signal = resample(heard - enhance(heard, max_attenuation_db), whole)[: channel.frames]
+    return away / gain
 
 
 def enhance(signal: Signal, max_attenuation_db: Decibels = NO_LIMIT_DB) -> Signal:

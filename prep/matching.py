@@ -381,7 +381,9 @@ def _offset_db(gain_db: Signal, power: Signal, max_boost_db: Decibels, max_cut_d
         return float(power @ 10 ** (capped / 10) / power.sum()) - 1
 
     lowest, highest = -float(gain_db.max()), -float(gain_db.min())
-    return 0.0 if lowest == highest else float(brentq(change, lowest, highest, xtol=1e-6))
+    if change(lowest) >= 0:  # the gain is even where the power is
+        return lowest
+    return highest if change(highest) <= 0 else float(brentq(change, lowest, highest, xtol=1e-6))
 
 
 def matching_fir(gain_db: Signal, rate: int) -> Signal:

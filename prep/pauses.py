@@ -58,6 +58,7 @@ LONGEST_CLOSURE_SECONDS = 0.15
 SHORTEST_QUIET_SECONDS = 0.07  # holds a frame of the noise spectrum
 # Goldman-Eisler, Psycholinguistics (1968): shorter silences belong to articulation.
 SHORTEST_PAUSE_SECONDS = 0.25
+SHORTEST_ZEROS_SECONDS = 0.005  # a single sample of zero is chance
 
 # A step that no 24-bit file could hold.
 CONSTANT_RANGE = 2.0**-24
@@ -104,7 +105,7 @@ def _parts(clip: Clip) -> Parts:
     power = _block_power(clip, starts)
     frame_power = np.convolve(power, np.full(FRAME_BLOCKS, 1 / FRAME_BLOCKS), mode="valid").clip(min=0)
     constant = _constant_blocks(clip, starts)
-    active = _active_power(frame_power)
+    active = active_power(frame_power)
     if active < SILENCE_POWER:
         raise ClipError("with its channels mixed and its DC out it is silent: no speech and no pauses; replace it")
     floor = _floor_power(frame_power[~_digital_frames(constant)])
@@ -119,7 +120,7 @@ def _parts(clip: Clip) -> Parts:
             f"no sound in it lasts {SHORTEST_SOUND_SECONDS:g} s, so it has no speech that silence could surround; "
             "replace it"
         )
-    quiet = _inside(_runs(frame_power < threshold), len(frame_power))
+    quiet = _inside(runs(frame_power < threshold), len(frame_power))
     quiet = quiet[_lengths(quiet) >= _blocks(SHORTEST_QUIET_SECONDS)]
     return Parts(starts / clip.rate, frame_power, constant, active, floor, threshold, speech, quiet)
 
@@ -206,7 +207,7 @@ def constant_quiet(clip: Clip) -> tuple[float, Seconds]:
     """
     found = _with_quiet(clip)
     pieces = [found.constant[first:last] for first, last in found.quiet]
-    longest = max(int(_lengths(_runs(piece)).max(initial=0)) for piece in pieces)
+    longest = max(int(_lengths(runs(piece)).max(initial=0)) for piece in pieces)
     return 100.0 * float(np.concatenate(pieces).mean()), longest * BLOCK_SECONDS
 
 
@@ -261,12 +262,24 @@ def _constant_blocks(clip: Clip, starts: Blocks) -> NDArray[np.bool_]:
     return np.asarray((high - low <= CONSTANT_RANGE).all(axis=1))
 
 
-def _active_power(frame_power: Signal) -> float:
-    """Return the mean power of the loudest frames: as many as lie within the margin of their own mean."""
+def active_power(frame_power: Signal) -> float:
+    """Return the mean power of the loudest frames, (frames,): as many as lie within the margin of their own mean.
+
+    However many quiet frames there are beside them, it is the same.
+    """
     falling = np.sort(frame_power)[::-1]
     means = np.cumsum(falling) / np.arange(1, len(falling) + 1)
     within = np.flatnonzero(falling >= means * 10 ** (-ACTIVE_MARGIN_DB / 10))
     return float(means[within[-1]])
+
+
+def digital_zeros(clip: Clip) -> NDArray[np.bool_]:
+    """Return which samples are part of a run of exact zeros of 5 ms or more, (frames, channels)."""
+    zeros = np.zeros(clip.samples.shape, dtype=bool)
+    for channel in range(clip.channels):
+        for first, last in runs(clip.samples[:, channel] == 0):
+            zeros[first:last, channel] = last - first >= SHORTEST_ZEROS_SECONDS * clip.rate
+    return zeros
 
 
 def _digital_frames(constant: NDArray[np.bool_]) -> NDArray[np.bool_]:
@@ -312,7 +325,7 @@ def _threshold(floor: float, active: float) -> float:
 
 def _speech(frame_power: Signal, threshold: float, active: float) -> Blocks:
     """Return the ranges of speech in blocks."""
-    above = _runs(frame_power >= threshold)
+    above = runs(frame_power >= threshold)
     loud = np.array([frame_power[first:last].max() for first, last in above]) >= active * 10 ** (-ACTIVE_MARGIN_DB / 10)
     sounds = _inside(above, len(frame_power))
     # A transient shorter than a frame fills no block in every frame that sees it.
@@ -327,15 +340,15 @@ def _speech(frame_power: Signal, threshold: float, active: float) -> Blocks:
     return sounds[kept]
 
 
-def _runs(mask: NDArray[np.bool_]) -> Blocks:
+def runs(mask: NDArray[np.bool_]) -> Blocks:
     """Return the ranges [first, last) in which a mask is true, (ranges, 2)."""
     edges: Blocks = np.flatnonzero(np.diff(mask.astype(np.int8), prepend=0, append=0))
     return edges.reshape(-1, 2)
 
 
-def _inside(runs: Blocks, frames: int) -> Blocks:
+def _inside(found: Blocks, frames: int) -> Blocks:
     """Return the blocks that only frames of a run contain, for each run of frames; it may be empty."""
-    first, last = runs[:, 0], runs[:, 1]
+    first, last = found[:, 0], found[:, 1]
     spill = FRAME_BLOCKS - 1
     return np.stack([np.where(first > 0, first + spill, 0), np.where(last < frames, last, frames + spill)], axis=1)
 

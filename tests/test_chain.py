@@ -48,9 +48,20 @@ def test_an_equaliser_after_what_it_spoils_is_noticed(tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize("steps", [("reference_eq", {"tilt_eq": SIDES}, "edges"), ("denoise", "edges", "shared_gain")])
+HUMAN, SYNTHETIC = ({"only": {"condition": [side]}} for side in ("human", "synthetic"))
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        ("reference_eq", {"tilt_eq": SIDES}, "edges"),
+        ("denoise", "edges", "shared_gain"),
+        ({"edges": SYNTHETIC}, {"denoise": HUMAN}),  # no clip goes through both
+        ({"edges": SYNTHETIC}, {"tilt_eq": SIDES}),
+    ],
+)
 def test_a_good_order_has_no_notice(tmp_path: Path, steps: tuple[Any, ...]) -> None:
-    """Where what cures a cue comes after what moves it, nothing is said."""
+    """Where what cures a cue comes after what moves it, or is for other clips, nothing is said."""
     assert list(order_notices(chain_of(tmp_path, *steps))) == []
 
 

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from prep import audio
-from prep.deepfilter import MODEL, RATE_HZ, enhance
+from prep.clip import Clip
+from prep.deepfilter import MODEL, RATE_HZ, enhance, taken_away
 from prep.errors import ClipError
 from prep.models import ModelMissingError, model_path
 
@@ -18,10 +19,14 @@ if TYPE_CHECKING:
     from prep.clip import Signal
 
 SPEECH = "speech_real/vctk_16k/p225_003.wav"
+LOUD_SPEECH = "speech_real/vctk_16k/p225_016.wav"  # of which 3.7 dB went as it was
 # The library adds this share of the input again; a thousandth of a decibel less than that is float32 rounding.
 TINY_DB = 0.01
 TINY_ERROR_DB = -60.0  # 0.01 dB changes a signal by -59 dB where all of it is taken for noise
 NOISE_DOWN_DB = 20.0  # at least, of steady white noise: far less than the network does
+SAME_DB = -60.0  # of the difference; samples are float32, and the level of a copy is told within 0.001 dB
+CLEAN_LOSS_DB = -25.0  # of what goes of clean speech; -8.4 where the network hears it as loud as it is
+EVEN_DB = 1.5  # of steady noise, between bands
 CAP_TOLERANCE_DB = 0.5  # noise is not attenuated alike in all bins, so the cap is met in most
 
 
@@ -105,3 +110,54 @@ def test_what_is_no_number_is_refused() -> None:
     """A sample that is not finite is refused before the library sees it."""
     with pytest.raises(ClipError, match="not finite"):
         enhance(np.array([0.0, np.nan]))
+
+
+# What it takes away from a clip -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("gain", [0.02, 0.3])
+def test_a_quieter_copy_loses_the_same(shared: Path, gain: float) -> None:
+    """What is taken away from a quieter copy of a clip is the quieter copy of what is taken away from it."""
+    clip, _ = audio.decode((shared / "data" / SPEECH).read_bytes(), SPEECH)
+    loud, quiet = (taken_away(item, 18.0) for item in (clip, clip.with_samples(gain * clip.samples)))
+
+    assert db(np.std(quiet / gain - loud) / np.std(loud)) < SAME_DB
+
+
+def test_a_voice_near_full_scale_is_not_taken_for_noise(shared: Path) -> None:
+    """Clean speech near full scale, which the network takes for noise in part, is left alone when heard quieter."""
+    clip, _ = audio.decode((shared / "data" / LOUD_SPEECH).read_bytes(), LOUD_SPEECH)
+    away = taken_away(clip, 18.0)
+
+    assert away.shape == clip.samples.shape
+    assert db(np.std(away) / np.std(clip.samples)) < CLEAN_LOSS_DB
+
+
+@pytest.mark.parametrize("rate", [8000, 11025, 16000, 22050, 44100, 48000])
+def test_noise_goes_up_to_half_the_rate(rate: int) -> None:
+    """Of steady noise as much goes just below half the rate as further down, at any rate, in time with the clip."""
+    clip = Clip(noise(2 * rate)[:, np.newaxis].astype(np.float32), rate)
+    left = clip.mono() - taken_away(clip, 12.0)[:, 0]
+    before, after = (np.abs(np.fft.rfft(signal[rate // 2 :])) ** 2 for signal in (clip.mono(), left))
+    top, below = slice(int(0.95 * len(before)), None), slice(int(0.3 * len(before)), int(0.6 * len(before)))
+    lost = [10 * np.log10(after[part].sum() / before[part].sum()) for part in (top, below)]
+
+    assert lost[0] == pytest.approx(lost[1], abs=EVEN_DB)
+    assert lost[1] == pytest.approx(-12.0, abs=EVEN_DB)
+
+
+def test_each_channel_is_heard_alone() -> None:
+    """A silent channel beside a noisy one stays silent, and both keep their length."""
+    one = noise(RATE_HZ)
+    clip = Clip(np.stack([one, np.zeros_like(one)], axis=1).astype(np.float32), RATE_HZ)
+    away = taken_away(clip)
+
+    assert away.shape == clip.samples.shape
+    assert not away[:, 1].any()
+    assert np.std(away[:, 0]) > 0.5 * np.std(one)
+
+
+def test_a_faster_clip_is_refused() -> None:
+    """A clip beyond 48 kHz is refused with its rate, for what lies above the network's band would stay alone."""
+    with pytest.raises(ClipError, match="up to 24 kHz, and 96000 Hz is more"):
+        taken_away(Clip(np.ones((960, 1), np.float32), 96000))

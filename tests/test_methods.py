@@ -141,7 +141,7 @@ PASSED_THROUGH = (
     "it is silent",
     "it rings no longer than dry speech",
     "the filter would have taken the voice with the room",
-    "the filter finds too little to take off for a room",
+    "what the filter would take off is too little for a room",
 )
 ACCOUNTS: dict[str, list[tuple[Account, tuple[str, ...]]]] = {
     "bandwidth": [
@@ -213,8 +213,8 @@ ACCOUNTS: dict[str, list[tuple[Account, tuple[str, ...]]]] = {
             (
                 "2 of 8 clips were changed, and 6 were passed through as they were: 2 because it is too short to tell ",
                 "the room from the voice, 1 because it is silent, 1 because it rings no longer than dry speech, 1 ",
-                "because the filter would have taken the voice with the room and 1 because the filter finds too ",
-                "little to take off for a room.",
+                "because the filter would have taken the voice with the room and 1 because what the filter would ",
+                "take off is too little for a room.",
                 "in 1 of 2 clips; in 1 it would have taken the voice with it and was left out.",
             ),
         ),

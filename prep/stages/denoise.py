@@ -1,9 +1,9 @@
 """denoise: less noise under the voice, by at most so many decibels, and nothing else.
 
-What the denoiser takes away is brought back to the clip's own rate and subtracted from the clip, so that what the
-denoiser cannot hear (above its band) stays as it was. A sound that stands out of the noise and is weaker than speech,
-a breath, a lip, a swallow, is part of a voice: it loses no more than 2 dB, whatever the denoiser makes of it. What the
-voice itself loses is given back as one gain.
+What the denoiser takes away is brought back to the clip's own rate and subtracted from the clip. What is weaker than
+speech loses as much at every frequency, so that the noise of pauses keeps its colour. A sound that stands out of this
+noise, a breath, a lip, a swallow, is part of a voice: it loses no more than 2 dB, whatever the denoiser makes of it.
+What the voice itself loses is given back as one gain.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
-from prep import audio, deepfilter, level
+from prep import deepfilter, level
 from prep.bibliography import DEEPFILTERNET, Reference, cite
 from prep.errors import ClipError, RefusedError
 from prep.pauses import (
@@ -22,8 +22,11 @@ from prep.pauses import (
     FRAME_BLOCKS,
     HIGH_PASS_HZ,
     SHORTEST_QUIET_SECONDS,
+    active_power,
+    digital_zeros,
     noise_floor_dbfs,
     parts,
+    runs,
 )
 from prep.prose import clips_with, sentence
 from prep.stage import Applied, FitsOn, Measured, Rejected, Stage, Value
@@ -36,7 +39,7 @@ if TYPE_CHECKING:
 
     from prep.clip import Clip, Signal
     from prep.stage import Account
-    from prep.units import Decibels
+    from prep.units import Decibels, Hertz
 
 NOISEREDUCE = Reference(
     "sainburg2020noisereduce",
@@ -56,15 +59,17 @@ NOISEREDUCE = Reference(
 Selection = dict[str, str | list[str]]
 
 FRAME_SECONDS = 0.02  # of what is taken away more or less: no click, and shorter than a breath
+# A breath is told where it is loud and rooms are not, and by its length; the mean of steady noise over 60 ms stays
+# within 2 dB.
+BREATH_HZ, STEADY_SECONDS, LASTING_DB = 1000.0, 0.06, 2.0
+BREATH_SECONDS, BREATH_AND_EDGES_SECONDS = 0.12, 0.27  # as long it lasts at least; so wide it is spared
 STANDS_OUT_DB = 6.0  # over the floor of the clip; 20 ms of most steady noise stay below
-LOUD_SHARE = 0.1  # of the frames: the loudest are voice, with the least noise in it
 SPECTRAL_GATE_SECONDS = 0.032  # a window of the gate
 GATE_SMOOTHING_HZ = 500.0  # as noisereduce has it
 SHORTEST_PROFILE_SECONDS = 0.1  # of quiet that the gate learns the noise from
 # 16 bits with dither have -93 dBFS: what is there is the file's, and another sample type has another.
 NO_NOISE_DBFS = -90.0
 SMALLEST_GAIN = 1e-3  # of a voice: what is quieter than 60 dB below itself is gone
-SHORTEST_ZEROS_SECONDS = 0.005  # a single sample of zero is chance
 
 
 class FloorMeasure(Value):
@@ -89,16 +94,19 @@ class Denoise(Stage[FloorMeasure, FloorFit | None]):
     """
 
     NAME: ClassVar[str] = "denoise"
-    VERSION: ClassVar[int] = 2
+    VERSION: ClassVar[int] = 3
     REFERENCES: ClassVar[tuple[Reference, ...]] = (DEEPFILTERNET, NOISEREDUCE)
     MEASURES: ClassVar[type[Value] | None] = FloorMeasure
     FITS: ClassVar[type[Value] | None] = FloorFit
     EXPENSIVE: ClassVar[bool] = True
+    MOVES: ClassVar[tuple[str, ...]] = ("tilt", "head_silence", "tail_silence")
 
     method: Literal["deepfilter", "spectral_gate"] = Field(default="deepfilter", description="which denoiser; no unit")
     max_attenuation_db: float = Field(default=18.0, gt=0, le=60, description="most that noise is lowered, dB")
     breath_loss_db: float = Field(
-        default=2.0, ge=0, description="most that a sound weaker than speech loses, 6 dB over the noise or more, dB"
+        default=2.0,
+        ge=0,
+        description="most that a sound weaker than speech loses, 2 dB over the noise or more above 1 kHz, dB",
     )
     max_level_loss_db: float = Field(
         default=3.0, gt=0, description="loss of level of the voice beyond which a clip is rejected, dB"
@@ -180,7 +188,7 @@ class Denoise(Stage[FloorMeasure, FloorFit | None]):
         channels = [clip.with_samples(clip.samples[:, [channel]]) for channel in range(clip.channels)]
         removed = np.stack([self._removed(channel, most_db) for channel in channels], axis=1)
         # Where the source is digital zero, nothing is made up.
-        treated = clip.with_samples(np.where(_digital_zero(clip), 0.0, clip.samples - removed))
+        treated = clip.with_samples(np.where(digital_zeros(clip), 0.0, clip.samples - removed))
         lost_db = _lost_db(clip, treated)
         if lost_db > self.max_level_loss_db:
             reason = f"denoising takes {lost_db:.2f} dB off its voice: it takes voice for noise"
@@ -201,8 +209,11 @@ class Denoise(Stage[FloorMeasure, FloorFit | None]):
         """Return what goes of a channel, (frames,)."""
         if not channel.samples.any():
             return np.zeros(channel.frames)
-        found = _gated_away(channel, most_db) if self.method == "spectral_gate" else _filtered_away(channel, most_db)
-        return found * _share(channel, found, self.breath_loss_db)
+        if self.method == "spectral_gate":
+            found = _gated_away(channel, most_db)
+        else:
+            found = deepfilter.taken_away(channel, most_db, "use method: spectral_gate")[:, 0]
+        return _alike(channel, found, most_db, min(self.breath_loss_db, most_db))
 
 
 def _has_parts(clip: Clip) -> bool:
@@ -220,26 +231,6 @@ def _floor_db(clip: Clip) -> Decibels | None:
         return None if active is None else noise_floor_dbfs(clip) - active.active_level_dbov
     except ClipError:
         return None
-
-
-def _filtered_away(channel: Clip, most_db: Decibels) -> Signal:
-    """Return what DeepFilterNet takes away from a channel, at the clip's rate.
-
-    Raises:
-        ClipError: the clip is faster than it hears.
-    """
-    if channel.rate > deepfilter.RATE_HZ:
-        raise ClipError(
-            f"denoise: DeepFilterNet hears up to {deepfilter.RATE_HZ / 2000:g} kHz, and {channel.rate} Hz is more: "
-            "noise above would stay alone; bring the source at 48000 Hz or less, or use method: spectral_gate"
-        )
-    whole = audio.resample(channel, deepfilter.RATE_HZ)
-    heard = whole.mono()
-    away = whole.with_samples((heard - deepfilter.enhance(heard, most_db))[:, np.newaxis])
-    back = np.zeros(channel.frames)
-    found = audio.resample(away, channel.rate).mono()[: channel.frames]
-    back[: len(found)] = found
-    return back
 
 
 def _gated_away(channel: Clip, most_db: Decibels) -> Signal:
@@ -295,38 +286,71 @@ def _quiet(channel: Clip) -> Signal:
     """
     found = parts(channel)
     below = found.frame_power < max(found.threshold, found.floor * 10 ** (STANDS_OUT_DB / 10))
-    runs = _runs(below)
-    runs[:, 0] += FRAME_BLOCKS - 1  # what only quiet frames contain
-    runs = runs[(runs[:, 1] - runs[:, 0]) * BLOCK_SECONDS >= SHORTEST_QUIET_SECONDS]
+    quiet = runs(below)
+    quiet[:, 0] += FRAME_BLOCKS - 1  # what only quiet frames contain
+    quiet = quiet[(quiet[:, 1] - quiet[:, 0]) * BLOCK_SECONDS >= SHORTEST_QUIET_SECONDS]
     edges = np.rint(found.starts_seconds * channel.rate).astype(np.intp)
-    return np.concatenate([np.empty(0), *(channel.mono()[edges[first] : edges[last]] for first, last in runs)])
+    return np.concatenate([np.empty(0), *(channel.mono()[edges[first] : edges[last]] for first, last in quiet)])
 
 
-def _share(channel: Clip, removed: Signal, most_loss_db: Decibels) -> Signal:
-    """Return (frames,) the share of what is removed that really goes: less where a sound would lose too much."""
-    from scipy.ndimage import minimum_filter1d
-    from scipy.signal import butter, sosfilt
+def _alike(channel: Clip, removed: Signal, most_db: Decibels, breath_db: Decibels) -> Signal:
+    """Return (frames,) what goes when sounds weaker than speech lose as much at every frequency.
 
+    So the noise in pauses keeps its colour, and a sound that stands out of it loses no more than `breath_db`.
+    """
     try:
         found = parts(channel)
     except ClipError:
-        return np.ones(channel.frames)
-    frame = max(round(FRAME_SECONDS * channel.rate), 1)
-    high_pass = butter(2, HIGH_PASS_HZ, "highpass", fs=channel.rate, output="sos")
-    sound, away = (sosfilt(high_pass, signal) for signal in (channel.mono(), removed))
-    power = np.maximum(_smooth(np.square(sound), frame), 1e-20)
-    # Of x, x - s r is left: a power of 1 - 2 s a + s^2 b. The largest share s that leaves enough:
-    a, b = _smooth(sound * away, frame) / power, np.maximum(_smooth(np.square(away), frame) / power, 1e-20)
-    root = np.square(a) - b * (1 - 10 ** (-most_loss_db / 10))
-    share = np.where((a > 0) & (root > 0), (a - np.sqrt(np.maximum(root, 0))) / b, 1.0)
-    stands_out = power > found.floor * 10 ** (STANDS_OUT_DB / 10)
+        return removed
+    signal = channel.mono()
+    frame, breath = (max(round(seconds * channel.rate), 1) for seconds in (FRAME_SECONDS, BREATH_AND_EDGES_SECONDS))
+    power, left = (
+        np.maximum(_smooth(np.square(_high_passed(sound, HIGH_PASS_HZ, channel.rate)), frame), 1e-20)
+        for sound in (signal, signal - removed)
+    )
     weak = power < found.active * 10 ** (-ACTIVE_MARGIN_DB / 10)
-    share = np.where(stands_out & weak, np.minimum(share, 1.0), 1.0)
-    # The lowest near by first, so that smoothing leads nowhere above it.
-    return _smooth(minimum_filter1d(share, frame, mode="nearest"), frame)
+    stands_out = weak & (power > found.floor * 10 ** (STANDS_OUT_DB / 10))
+    spared = np.maximum(_spread(stands_out, frame, frame), _spread(_lasting(channel, weak), breath, frame))
+    least, most = ratio_from_db(-most_db), ratio_from_db(-breath_db)
+    gain = np.clip(np.sqrt(left / power), least + spared * (most - least), 1)
+    away: Signal = removed + _spread(weak, frame, frame) * ((1 - gain) * signal - removed)
+    return away
 
 
-def _smooth(values: Signal, frames: int) -> Signal:
+def _lasting(channel: Clip, weak: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Return the middles, (frames,), of sounds among what is weak that last as a breath does, told above 1 kHz."""
+    from scipy.ndimage import minimum_filter1d
+
+    airy = channel.with_samples(_high_passed(channel.mono(), BREATH_HZ, channel.rate)[:, np.newaxis])
+    try:
+        floor = parts(airy).floor
+    except ClipError:
+        return np.zeros_like(weak)
+    steady, breath = (max(round(seconds * channel.rate), 1) for seconds in (STEADY_SECONDS, BREATH_SECONDS))
+    # Only of what is weak, so that no speech reaches into the pause beside it.
+    air = _smooth(np.square(airy.mono()) * weak, steady) / np.maximum(_smooth(weak, steady), 1 / steady)
+    lasting: NDArray[np.bool_] = minimum_filter1d(weak & (air > floor * 10 ** (LASTING_DB / 10)), breath)
+    return lasting
+
+
+def _high_passed(signal: Signal, hz: Hertz, rate: int) -> Signal:
+    """Return a signal, (frames, ...), without what is below some frequency; as it is where its rate holds no more."""
+    from scipy.signal import butter, sosfilt
+
+    if 2 * hz >= rate:
+        return signal
+    passed: Signal = sosfilt(butter(2, hz, "highpass", fs=rate, output="sos"), signal, axis=0)
+    return passed
+
+
+def _spread(mask: NDArray[np.bool_], width: int, frames: int) -> Signal:
+    """Return 1 about where a mask is true, fading over some frames: it is 0.5 at half a width from there."""
+    from scipy.ndimage import maximum_filter1d
+
+    return _smooth(maximum_filter1d(mask.astype(np.float64), width), frames)
+
+
+def _smooth(values: Signal | NDArray[np.bool_], frames: int) -> Signal:
     """Return a moving mean over some frames, of the same length."""
     from scipy.ndimage import uniform_filter1d
 
@@ -334,30 +358,21 @@ def _smooth(values: Signal, frames: int) -> Signal:
     return smooth
 
 
-def _digital_zero(clip: Clip) -> NDArray[np.bool_]:
-    """Return (frames, channels) whether a sample is part of a run of exact zeros of 5 ms or more."""
-    zero = np.zeros(clip.samples.shape, dtype=bool)
-    for channel in range(clip.channels):
-        for first, last in _runs(clip.samples[:, channel] == 0):
-            zero[first:last, channel] = last - first >= SHORTEST_ZEROS_SECONDS * clip.rate
-    return zero
-
-
-def _runs(mask: NDArray[np.bool_]) -> NDArray[np.intp]:
-    """Return the ranges [first, last) in which a mask is true, (ranges, 2)."""
-    return np.flatnonzero(np.diff(mask.astype(np.int8), prepend=0, append=0)).reshape(-1, 2)
-
-
 def _lost_db(before: Clip, after: Clip) -> Decibels:
-    """Return by how much the voice became quieter, the noise in it left out as well as can be.
+    """Return by how much the voice became quieter.
 
-    The median gain of the loudest frames, which no burst of noise moves. Active level would not do: it falls with the
-    noise under the voice, and rises where pauses are no longer active.
+    Where what is left is as loud as active speech it is nearly all voice: of x = v + n it is y = g v, so that
+    <y, y> / <x, y> is g. Active level itself would not do: it falls with the noise under the voice.
     """
     frame = min(max(round(FRAME_SECONDS * before.rate), 1), before.frames)
     whole = before.frames // frame * frame
-    sounds = [clip.samples[:whole].astype(np.float64).reshape(-1, frame * clip.channels) for clip in (before, after)]
-    power = np.square(sounds[0]).sum(axis=1)
-    loud = power >= np.quantile(power, 1 - LOUD_SHARE)
-    kept = (sounds[0] * sounds[1]).sum(axis=1)[loud] / np.maximum(power[loud], 1e-20)
-    return -db_from_ratio(max(float(np.median(kept)), SMALLEST_GAIN))
+    x, y = (
+        _high_passed(clip.samples.astype(np.float64), HIGH_PASS_HZ, clip.rate)[:whole].reshape(
+            -1, frame * clip.channels
+        )
+        for clip in (before, after)
+    )
+    power = np.square(y).sum(axis=1)
+    loud = power >= active_power(power)
+    shared = max(float(np.vdot(x[loud], y[loud])), 1e-20)
+    return -db_from_ratio(max(float(power[loud].sum()) / shared, SMALLEST_GAIN))

@@ -20,17 +20,16 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from pydantic import Field
 
-from prep import audio, deepfilter, level
+from prep import deepfilter, level
 from prep.bibliography import DEEPFILTERNET, Reference, cite
 from prep.decay import t60_seconds
 from prep.errors import ClipError
+from prep.pauses import digital_zeros, runs
 from prep.prose import counted, joined, was
 from prep.stage import Applied, Stage
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-
-    from numpy.typing import NDArray
 
     from prep.clip import Clip, Signal
     from prep.stage import Account
@@ -78,7 +77,6 @@ HOPS_PER_TAP = 25
 LEAST_REMOVED = 0.004
 SPEECH_HZ = (200.0, 6000.0)
 MOST_LOSS_DB = 6.0  # of RMS; where more goes, the filter took the voice
-SHORTEST_ZEROS_SECONDS = 0.005  # a single sample of zero is chance
 PASSED = "passed through: "  # before the reason, in a warning
 NOT_DENOISED = "not denoised: the denoiser would have taken the voice with what is left of the room"
 EARLY_SECONDS = 0.05  # what C50 counts as clear (ISO 3382-1)
@@ -154,16 +152,19 @@ class Dereverb(Stage[None, None]):
         if why := _why_not(clip, wanted, taps, min(FEWEST_TAPS, self.taps or FEWEST_TAPS)):
             return Applied(clip, notes | {"taps": 0, "warning": f"{PASSED}{why}"})
         treated = np.stack([_predicted_off(clip, channel, taps) for channel in range(clip.channels)], axis=1)
-        made = clip.with_samples(treated)
+        # Where the source is digital zero, nothing is made up.
+        zeros = digital_zeros(clip)
+        made = clip.with_samples(np.where(zeros, 0.0, treated))
         notes["removed_share"] = removed = _removed_share(clip, made)
         if not self.taps and removed < LEAST_REMOVED:
-            why = f"{PASSED}the filter finds too little to take off for a room"
+            why = f"{PASSED}what the filter would take off is too little for a room"
             return Applied(clip, notes | {"taps": 0, "warning": why})
         if _eaten(clip, made):
             why = f"{PASSED}the filter would have taken the voice with the room"
             return Applied(clip, notes | {"taps": 0, "warning": why})
         if self.then_denoise_db:
-            quieter = _denoised(made, self.then_denoise_db)
+            noise = deepfilter.taken_away(made, self.then_denoise_db, "leave then_denoise_db out")
+            quieter = made.with_samples(np.where(zeros, 0.0, made.samples - noise))
             if _eaten(made, quieter):
                 notes["warning"] = NOT_DENOISED
             else:
@@ -227,7 +228,7 @@ def _why_not(clip: Clip, wanted: int, taps: int, fewest: int) -> str:
 
 
 def _predicted_off(clip: Clip, channel: int, taps: int) -> Signal:
-    """Return one channel without what its past predicts, exact zeros kept."""
+    """Return one channel without what its past predicts."""
     from nara_wpe.wpe import wpe_v8
     from scipy.signal import ShortTimeFFT
     from scipy.signal.windows import hann
@@ -241,12 +242,12 @@ def _predicted_off(clip: Clip, channel: int, taps: int) -> Signal:
     spectra = transform.stft(signal)
     dry = spectra.copy()
     # A hop without sound has no power to be divided by, and sound before it foretells nothing after it.
-    for first, last in _runs(np.abs(spectra).max(axis=0) > 0):
+    for first, last in runs(np.abs(spectra).max(axis=0) > 0):
         if last - first >= HOPS_PER_TAP * taps:
             run = spectra[:, np.newaxis, first:last]
             dry[:, first:last] = wpe_v8(run, taps=taps, delay=DELAY_HOPS, iterations=ITERATIONS)[:, 0]
     back: Signal = np.real(transform.istft(dry, k1=len(signal)))
-    return np.where(_digital_zero(signal, clip.rate), 0.0, back)
+    return back
 
 
 def _removed_share(before: Clip, after: Clip) -> float:
@@ -259,40 +260,6 @@ def _removed_share(before: Clip, after: Clip) -> float:
     gone, power = gone.sum(axis=1), power.sum(axis=1)
     heard = (frequencies > SPEECH_HZ[0]) & (frequencies < SPEECH_HZ[1]) & (power > 0)
     return float(np.median(gone[heard] / power[heard])) if heard.any() else 0.0
-
-
-def _digital_zero(signal: Signal, rate: int) -> NDArray[np.bool_]:
-    """Return (frames,) whether a sample is part of a run of exact zeros of 5 ms or more."""
-    zero = np.zeros(len(signal), dtype=bool)
-    for first, last in _runs(signal == 0):
-        zero[first:last] = last - first >= SHORTEST_ZEROS_SECONDS * rate
-    return zero
-
-
-def _runs(mask: NDArray[np.bool_]) -> NDArray[np.intp]:
-    """Return the ranges [first, last) in which a mask is true, (ranges, 2)."""
-    return np.flatnonzero(np.diff(mask.astype(np.int8), prepend=0, append=0)).reshape(-1, 2)
-
-
-def _denoised(clip: Clip, most_db: Decibels) -> Clip:
-    """Return a clip with what is left of the room attenuated.
-
-    Raises:
-        ClipError: the clip is faster than the denoiser hears.
-    """
-    if clip.rate > deepfilter.RATE_HZ:
-        raise ClipError(
-            f"dereverb: DeepFilterNet hears up to {deepfilter.RATE_HZ / 2000:g} kHz, and {clip.rate} Hz is more; bring "
-            "the source at 48000 Hz or less, or leave then_denoise_db out"
-        )
-    whole = audio.resample(clip, deepfilter.RATE_HZ)
-    away = np.stack(
-        [heard - deepfilter.enhance(heard, most_db) for heard in whole.samples.T.astype(np.float64)], axis=1
-    )
-    back = np.zeros(clip.samples.shape)
-    found = audio.resample(whole.with_samples(away), clip.rate).samples[: clip.frames]
-    back[: len(found)] = found
-    return clip.with_samples(clip.samples - back)
 
 
 def _eaten(before: Clip, after: Clip) -> bool:

@@ -69,8 +69,8 @@ class ReferenceEq(Stage[Profile, Profile]):
         min_length=1,
         description="rows whose mean to match to: {column: value or list of values}; all by default; no unit",
     )
-    max_boost_db: float = Field(default=12.0, ge=0, description="largest gain at any frequency, dB")
-    max_cut_db: float = Field(default=12.0, ge=0, description="largest attenuation at any frequency, dB")
+    max_boost_db: float = Field(default=12.0, gt=0, description="largest gain at any frequency, dB")
+    max_cut_db: float = Field(default=12.0, gt=0, description="largest attenuation at any frequency, dB")
     max_crest_change_db: float = Field(
         default=3.0,
         ge=0.1,
@@ -187,19 +187,20 @@ class ReferenceEq(Stage[Profile, Profile]):
             return Applied(clip, {"silent": True})
         sound, reference = heard(clip.mono(), clip.rate), self.reference(fit).spectrum()
         before, share = crest_db(clip) or 0.0, 1.0
+        found = whole = correction(sound, reference, self.max_boost_db, self.max_cut_db)
         while True:
-            found = correction(sound, reference, self.max_boost_db, self.max_cut_db, share)
             treated = clip.with_samples(filter_zero_phase(clip.samples, matching_fir(found.gain_db, clip.rate)))
             moved = (crest_db(treated) or 0.0) - before
             if abs(moved) <= self.max_crest_change_db:
-                return Applied(treated, self._notes(found, share) | {"crest_change_db": round(moved, 3)})
+                return Applied(treated, self._notes(found, whole, share) | {"crest_change_db": round(moved, 3)})
             share *= CREST_AIM * self.max_crest_change_db / abs(moved)
+            found = correction(sound, reference, self.max_boost_db, self.max_cut_db, share)
 
-    def _notes(self, found: Correction, share: float) -> Notes:
-        """Return what the correction is, in the matched band, and how much of it that is."""
+    def _notes(self, found: Correction, whole: Correction, share: float) -> Notes:
+        """Return what the correction is in the matched band, what the whole one wanted, and how much of it that is."""
         bins = slice(int(np.ceil(found.from_hz / BIN_HZ)), int(found.to_hz / BIN_HZ) + 1)
-        gain, wanted = found.gain_db[bins], found.wanted_db[bins]
-        beyond = (wanted > self.max_boost_db + _AT_CAP_DB) | (wanted < -self.max_cut_db - _AT_CAP_DB)
+        gain, wanted, scaled = found.gain_db[bins], whole.wanted_db[bins], found.wanted_db[bins]
+        beyond = (scaled > self.max_boost_db + _AT_CAP_DB) | (scaled < -self.max_cut_db - _AT_CAP_DB)
         centres = third_octave_centres((found.from_hz, found.to_hz))
         mean = np.abs(np.interp(centres, np.arange(len(found.gain_db)) * BIN_HZ, found.gain_db)).mean()
         return {

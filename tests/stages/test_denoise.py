@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import runpy
 import sys
@@ -9,12 +10,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.signal import butter, sosfilt, sosfiltfilt
 
 from prep import audio, deepfilter, level
 from prep.clip import Clip
 from prep.errors import ClipError, RefusedError
 from prep.models import ModelMissingError, model_path
-from prep.pauses import noise_floor_dbfs
+from prep.pauses import noise_floor_dbfs, noise_tilt_db_per_octave
 from prep.stage import Applied, Measured, Rejected
 from prep.stages.denoise import Denoise, FloorFit, FloorMeasure
 from prep.table import Row
@@ -30,6 +32,10 @@ LEVEL_TOLERANCE_DB = 0.3  # of speech, for any stage
 EXACT_DB = 0.01  # the same gain everywhere can be told exactly
 CLEAN_SI_SDR_DB, CLEAN_LEVEL_DB, SAME_DB = 15.0, 1.0, -60.0  # what a clean clip may lose; how alike its copies stay
 EDGE_TOLERANCE_DB = 1.0  # of the lowest 200 Hz, of which the gate's library alone takes 2 to 3 dB
+HIGHEST_TOLERANCE_DB = 1.0  # a transform that keeps the whole band rings there before a word
+TILT_TOLERANCE = 0.3  # dB/octave: of the same noise, heard in other frames
+VOICE_TOLERANCE_DB = 0.1  # of a voice whose noise went: what is left of it counts a little
+CONTEXT_SECONDS = 3.0  # before and after an annotated breath
 LESS_NOISE_DB = 3.0  # at least, at 10 dB SNR: far less than the network does
 
 
@@ -101,12 +107,12 @@ def voice(shared: Path) -> Clip:
 @pytest.mark.usefixtures("eager")
 @pytest.mark.parametrize("breath", [0.002, BREATH, 0.007])
 def test_a_breath_loses_little_and_the_noise_all_that_it_may(breath: float) -> None:
-    """A sound in a pause, 12 dB and more over its noise, loses 2 dB, the noise around it as much as the cap says."""
+    """A sound in a pause loses 2 dB at most, the noise 0.15 s away from it as much as the cap says."""
     clip = takes(breath=breath)
     out = treated(clip, Denoise(max_attenuation_db=12)).clip
     assert 0 < lost_db(clip, out, 1.8, 2.1) <= 2 + BREATH_TOLERANCE_DB
     assert lost_db(clip, out, 0.1, 0.4) == pytest.approx(12, abs=CAP_TOLERANCE_DB)
-    assert lost_db(clip, out, 2.2, 2.4) == pytest.approx(12, abs=CAP_TOLERANCE_DB)
+    assert lost_db(clip, out, 2.25, 2.4) == pytest.approx(12, abs=CAP_TOLERANCE_DB)
 
 
 @pytest.mark.usefixtures("eager")
@@ -115,6 +121,34 @@ def test_the_loss_of_a_breath_is_a_setting() -> None:
     clip = takes()
     assert lost_db(clip, treated(clip, Denoise(breath_loss_db=0)).clip, 1.85, 2.05) == pytest.approx(0, abs=0.01)
     assert lost_db(clip, treated(clip, Denoise(breath_loss_db=60)).clip, 1.85, 2.05) > 15
+
+
+def test_noise_in_pauses_keeps_its_colour(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A denoiser that takes only the low half of the noise leaves pauses as quiet, in the colour that they had."""
+    low = butter(4, 1500, "lowpass", fs=RATE, output="sos")
+    words = slice(round(0.5 * RATE), round(3.5 * RATE))
+
+    def enhance(signal: np.ndarray, _: float) -> np.ndarray:
+        left = signal - 0.9 * sosfiltfilt(low, signal)
+        left[words] = signal[words]
+        return left
+
+    monkeypatch.setattr(deepfilter, "enhance", enhance)
+    clip = takes(breath=0)
+    out = treated(clip, Denoise()).clip
+    assert lost_db(clip, out, 0.1, 0.4) > LESS_NOISE_DB
+    assert noise_tilt_db_per_octave(out) == pytest.approx(noise_tilt_db_per_octave(clip), abs=TILT_TOLERANCE)
+
+
+@pytest.mark.usefixtures("eager")
+@pytest.mark.parametrize("rate", [16_000, 22_050, 44_100])
+def test_noise_falls_up_to_the_end_of_the_band(rate: int) -> None:
+    """Noise in the last 2% below half the rate falls as much as the rest."""
+    clip = takes(breath=0, rate=rate)
+    out = treated(clip, Denoise()).clip
+    highest = butter(4, 0.98, "highpass", output="sos")
+    before, after = (sound.with_samples(sosfiltfilt(highest, sound.samples, axis=0)) for sound in (clip, out))
+    assert lost_db(before, after, 0.1, 0.4) == pytest.approx(18, abs=HIGHEST_TOLERANCE_DB)
 
 
 @pytest.mark.usefixtures("eager")
@@ -144,6 +178,41 @@ def test_the_voice_gets_its_level_back(monkeypatch: pytest.MonkeyPatch) -> None:
     out = treated(clip, Denoise(breath_loss_db=60))
     assert out.notes["gain_restored_db"] == pytest.approx(1, abs=EXACT_DB)
     assert np.allclose(out.clip.samples, clip.samples, atol=1e-5)
+
+
+@pytest.mark.parametrize("cap_db", [6.0, 12.0, 18.0])
+@pytest.mark.parametrize("pause_seconds", [0.0, 10.0])
+def test_noise_that_went_is_no_loss_of_the_voice(
+    monkeypatch: pytest.MonkeyPatch, pause_seconds: float, cap_db: float
+) -> None:
+    """Where noise goes and the voice stays, nothing is given back, however long the pauses and small the cap."""
+    clip = takes(floor=SPEECH * 10**-0.5, breath=0)
+    pause = SPEECH * 10**-0.5 * np.random.default_rng(5).standard_normal((round(pause_seconds * RATE), 1))
+    clip = clip.with_samples(np.concatenate([clip.samples, pause]))
+    words = round(0.5 * RATE), round(3.5 * RATE)
+
+    def taken_away(given: Clip, most_db: float, _: str) -> np.ndarray:
+        away = (1 - 10 ** (-most_db / 20)) * given.samples.astype(np.float64)
+        away[slice(*words)] = 0
+        return away
+
+    monkeypatch.setattr(deepfilter, "taken_away", taken_away)
+    out = treated(clip, Denoise(max_attenuation_db=cap_db))
+    assert out.notes["gain_restored_db"] == pytest.approx(0, abs=VOICE_TOLERANCE_DB)
+
+
+@pytest.mark.usefixtures("network")
+@pytest.mark.parametrize("cap_db", [6.0, 18.0])
+def test_a_real_voice_keeps_its_level_between_long_pauses(shared: Path, cap_db: float) -> None:
+    """Real speech with noise 10 dB below it, and 16 s of the noise about it, comes out at its own level."""
+    name = "speech_real/vctk_16k/p226_003.wav"
+    speech, _ = audio.decode((shared / "data" / name).read_bytes(), name)
+    voice = np.pad(speech.mono(), 8 * speech.rate)
+    noise = np.random.default_rng(6).standard_normal(len(voice))
+    noise *= 10 ** ((level.active_level(speech).active_level_dbov - 10) / 20)  # type: ignore[union-attr]
+    clip = speech.with_samples((voice + noise)[:, np.newaxis])
+    out = treated(clip, Denoise(max_attenuation_db=cap_db)).clip.mono()
+    assert 20 * np.log10(out @ voice / (voice @ voice)) == pytest.approx(0, abs=LEVEL_TOLERANCE_DB)
 
 
 def test_a_denoiser_that_takes_the_voice_fails_the_clip(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -273,6 +342,38 @@ def test_noise_under_a_voice_falls_and_the_voice_does_not(voice: Clip) -> None:
     assert abs(kept) < LEVEL_TOLERANCE_DB
     for first in np.arange(0.3, 0.75, 0.05):
         assert 6 < lost_db(noisy, out, first, first + 0.05) < 12 + CAP_TOLERANCE_DB
+
+
+# tests/breaths.csv was annotated by eye, from spectrograms of pauses: intakes of breath of people of several corpora.
+BREATHS = list(csv.DictReader((Path(__file__).parents[1] / "breaths.csv").read_text(encoding="utf-8").splitlines()))
+
+
+@pytest.mark.usefixtures("network")
+@pytest.mark.parametrize("method", ["deepfilter", "spectral_gate"])
+@pytest.mark.parametrize("name", list(dict.fromkeys(row["file_name"] for row in BREATHS)))
+def test_a_real_breath_loses_little(shared: Path, name: str, method: str) -> None:
+    """An annotated breath loses 2 dB at most, wherever the clip can be treated."""
+    stage = Denoise.model_validate({"method": method})
+    whole, _ = audio.decode((shared / "data" / name).read_bytes(), name)
+    for row in (row for row in BREATHS if row["file_name"] == name):
+        first, last = float(row["start_seconds"]), float(row["end_seconds"])
+        begin = max(first - CONTEXT_SECONDS, 0)
+        samples = whole.samples[round(begin * whole.rate) : round((last + CONTEXT_SECONDS) * whole.rate)]
+        clip = whole.with_samples(samples)
+        try:
+            result = stage.apply(clip, None)
+        except ClipError as error:
+            assert method == "spectral_gate"
+            assert "the gate learns the noise from" in str(error)  # noqa: PT017
+            continue
+        assert isinstance(result, Applied), row
+        loss = lost_db(above_rumble(clip), above_rumble(result.clip), first - begin, last - begin)
+        assert loss <= 2, row
+
+
+def above_rumble(clip: Clip) -> Clip:
+    """Return a clip without what is below 80 Hz, which is no breath."""
+    return clip.with_samples(sosfilt(butter(2, 80, "highpass", fs=clip.rate, output="sos"), clip.samples, axis=0))
 
 
 @pytest.mark.usefixtures("network")

@@ -265,16 +265,36 @@ def test_a_denoiser_that_takes_the_voice_is_left_out(monkeypatch: pytest.MonkeyP
     assert "not denoised" in out.notes["warning"]
 
 
-def test_the_denoiser_takes_what_is_left(shared: Path) -> None:
-    """With DeepFilterNet after it, the quiet of a clip is quieter than with the filter alone, by no more than asked."""
+@pytest.fixture
+def network() -> None:
+    """Skip where the network was not fetched."""
     try:
         model_path(deepfilter.MODEL)
     except ModelMissingError as error:
         pytest.skip(str(error))
+
+
+@pytest.mark.usefixtures("network")
+def test_the_denoiser_takes_what_is_left(shared: Path) -> None:
+    """With DeepFilterNet after it, the quiet of a clip is quieter than with the filter alone, by no more than asked."""
     path = shared / "data" / "speech_real" / "vctk_16k" / "p226_003.wav"
     clip = heard_in(room(0.5), audio.decode(path.read_bytes(), path.name)[0].mono())
     alone, followed = (quietest_db(treated(clip, Dereverb(then_denoise_db=more)).clip) for more in (None, 9.0))
     assert -9 - LEVEL_TOLERANCE_DB < followed - alone < -1
+
+
+@pytest.mark.usefixtures("network")
+@pytest.mark.parametrize("rate", [16_000, 44_100])
+def test_digital_zero_stays_through_the_denoiser(shared: Path, rate: int) -> None:
+    """Where a clip is digital zero it stays so, whatever the filter and the denoiser after it would ring."""
+    name = "speech_real/vctk_16k/p226_003.wav"
+    speech = audio.resample(audio.decode((shared / "data" / name).read_bytes(), name)[0], rate)
+    clip = speech.with_samples(np.pad(speech.samples, ((rate, rate), (0, 0))))
+    out = Dereverb(taps=5, then_denoise_db=12).apply(clip, None)
+    assert out.notes["taps"] == 5
+    assert not out.clip.samples[:rate].any()
+    assert not out.clip.samples[-rate:].any()
+    assert out.clip.samples[rate:-rate].any()
 
 
 # Faults ---------------------------------------------------------------------------------------------
