@@ -111,17 +111,23 @@ def order_notices(steps: Sequence[Step]) -> Iterator[tuple[int, str, str]]:
     for the other: an equaliser moves the place at which a voice is under the threshold of silence.
     """
     stages = [(index, step) for index, step in enumerate(steps) if isinstance(step, Stage)]
+    told: set[tuple[int, str]] = set()
     for index, stage in stages:
-        for at, later in stages[index + 1 :]:
-            again = any(after > at and other.NAME == stage.NAME for after, other in stages)
+        for _, later in stages[index + 1 :]:
             moved = [cue for cue in stage.CURES if cue in later.MOVES]
-            if moved and not again and not _apart(stage.applies_to(), later.applies_to()):
+            if moved and not _apart(stage, later) and (index, later.NAME) not in told:
+                told.add((index, later.NAME))
                 what = f"{stage.NAME} before {later.NAME}, which moves {joined(moved)} again"
                 yield index, what, f"move {stage.NAME} after {later.NAME}"
 
 
-def _apart(one: Selection | None, other: Selection | None) -> bool:
-    """Say whether no row can be in both of two selections."""
+def _apart(stage: AnyStage, later: AnyStage) -> bool:
+    """Say whether no row can be in what two stages are for; what the first moves its clips towards counts too."""
+    named = [stage.applies_to(), *(chosen for name, chosen in stage.selections() if name == "towards")]
+    return all(_disjoint(chosen, later.applies_to()) for chosen in named)
+
+
+def _disjoint(one: Selection | None, other: Selection | None) -> bool:
     if one is None or other is None:
         return False
     return any(_values(one[column]).isdisjoint(_values(other[column])) for column in one.keys() & other.keys())

@@ -19,7 +19,7 @@ import numpy as np
 
 from prep.clip import NOT_FINITE
 from prep.errors import ClipError
-from prep.level import active_level
+from prep.level import active_level, rms_dbfs
 from prep.models import ModelMissingError, model_path
 from prep.units import ratio_from_db
 
@@ -71,7 +71,10 @@ def _taken_away(channel: Clip, max_attenuation_db: Decibels) -> Signal:
     from scipy.signal import resample
 
     active = active_level(channel)
-    gain = ratio_from_db(ACTIVE_LEVEL_DBOV - active.active_level_dbov) if active else 1.0
+    loud = active.active_level_dbov if active else rms_dbfs(channel)  # a word, or nearly nothing
+    if loud is None:
+        return np.zeros(channel.frames)
+    gain = ratio_from_db(ACTIVE_LEVEL_DBOV - loud)
     step = channel.rate // gcd(channel.rate, RATE_HZ)
     whole = -(-(channel.frames + round(MARGIN_SECONDS * channel.rate)) // step) * step
     padded = np.pad(gain * channel.mono(), (0, whole - channel.frames))

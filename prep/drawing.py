@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
     from prep.clip import Clip, Signal
 
+SHORTEST_SECONDS = 0.001  # to which lengths are rounded
 WIDTH, HEIGHT = 600, 64  # of a waveform, in its own units; the page scales it
 QUIETEST_PEAK = 1e-4  # full scale; a quieter clip is drawn small, not blown up
 LEVELS = 255  # steps of a kept outline, from the lowest to the highest
@@ -101,5 +102,6 @@ def outline_svg(
 
 
 def _mark(kind: str, span: tuple[float, float], top: float, height: float, seconds: float) -> str:
-    start, end = (WIDTH * min(max(place / seconds, 0.0), 1.0) for place in span)
+    whole = max(seconds, SHORTEST_SECONDS)
+    start, end = (WIDTH * min(max(place / whole, 0.0), 1.0) for place in span)
     return f'<rect class="{kind}" x="{start:.1f}" y="{top}" height="{height}" width="{max(end - start, 2):.1f}"/>'

@@ -8,10 +8,10 @@ from __future__ import annotations
 import math
 from importlib import metadata
 from statistics import median_low
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
-from pydantic import Field, ValidationError
+from pydantic import Field, ValidationError, model_validator
 
 import prep
 from prep import audio
@@ -66,6 +66,21 @@ class Profile(Value):
     clips: int = Field(ge=1, description="sounds measured, count")
     sources: tuple[Source, ...] = Field(default=(), description="the files, if it was measured on files; no unit")
     versions: dict[str, str] = Field(default={}, description="what it was measured with; no unit")
+
+    @model_validator(mode="after")
+    def _levels_fill_the_band(self) -> Self:
+        """Hold the levels against the band and against what a sound can have.
+
+        Raises:
+            ValueError: they end below the band, or are beyond any sound.
+        """
+        if not self.from_hz < self.to_hz:
+            raise ValueError(f"from_hz {self.from_hz:g} is not below to_hz {self.to_hz:g}")
+        if len(self.levels_db) <= int(self.to_hz / BIN_HZ):
+            raise ValueError(f"levels_db ends at {(len(self.levels_db) - 1) * BIN_HZ:.0f} Hz, below to_hz")
+        if not FLOOR_DB <= min(self.levels_db) <= max(self.levels_db) <= -FLOOR_DB:
+            raise ValueError(f"levels_db holds a level outside {FLOOR_DB:g} to {-FLOOR_DB:g} dB")
+        return self
 
     def spectrum(self) -> Spectrum:
         """Return the profile as amplitudes."""
@@ -199,7 +214,7 @@ def read_profile(path: Path) -> Profile:
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(str(part) for part in first["loc"])
-        what = f"no profile: {place + ': ' if place else ''}{first['msg'].lower()}"
+        what = f"no profile: {place + ': ' if place else ''}{first['msg'].removeprefix('Value error, ').lower()}"
     raise ConfigError([Problem(str(path), what, "make one with: prep profile FILES -o profile.json")])
 
 

@@ -60,8 +60,9 @@ def study_secret(output: Path, given: Path | None) -> bytes:
         return secret
     path = output / "secret"
     try:
-        if not path.exists():
-            write_whole(path, secrets.token_hex(SECRET_BYTES).encode() + b"\n", PRIVATE)
+        with _one_at_a_time(output):
+            if not path.exists():
+                write_whole(path, secrets.token_hex(SECRET_BYTES).encode() + b"\n", PRIVATE)
         path.chmod(PRIVATE)
         secret = path.read_bytes().strip()
     except OSError as error:

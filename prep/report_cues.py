@@ -39,6 +39,8 @@ MEANING = (
 NOT_SHOWN = "Columns without a figure are left out."
 # Why a whole column can be empty.
 EMPTY = {
+    "sources": "one condition has no clip left, or too few to train a score on",
+    "verdict": "nothing could be tested",
     "before": "nothing is held out, or there are no units to test with",
     "after": "nothing is held out, or there are no units to test with",
     "90 % interval": "there are fewer than 5 units a side",

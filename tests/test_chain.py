@@ -48,6 +48,24 @@ def test_an_equaliser_after_what_it_spoils_is_noticed(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("steps", "said"),
+    [
+        (("masking_noise", "denoise", "denoise"), "masking_noise before denoise, which moves noise_floor again"),
+        (
+            ({"tilt_eq": SIDES}, {"denoise": {"only": {"condition": "synthetic"}}}),
+            "tilt_eq before denoise, which moves",
+        ),
+    ],
+)
+def test_what_is_spoiled_is_told_once(tmp_path: Path, steps: tuple[Any, ...], said: str) -> None:
+    """A cure is named once however often the same step follows, also where only what it aimed at is moved."""
+    found = list(order_notices(chain_of(tmp_path, *steps)))
+
+    assert len(found) == 1
+    assert said in found[0][1]
+
+
 HUMAN, SYNTHETIC = ({"only": {"condition": [side]}} for side in ("human", "synthetic"))
 
 

@@ -26,6 +26,7 @@ TINY_ERROR_DB = -60.0  # 0.01 dB changes a signal by -59 dB where all of it is t
 NOISE_DOWN_DB = 20.0  # at least, of steady white noise: far less than the network does
 SAME_DB = -60.0  # of the difference; samples are float32, and the level of a copy is told within 0.001 dB
 CLEAN_LOSS_DB = -25.0  # of what goes of clean speech; -8.4 where the network hears it as loud as it is
+NEARLY_DB = 3.0  # of what goes, where the voice is heard 1 dB louder or quieter
 EVEN_DB = 1.5  # of steady noise, between bands
 CAP_TOLERANCE_DB = 0.5  # noise is not attenuated alike in all bins, so the cap is met in most
 
@@ -122,6 +123,14 @@ def test_a_quieter_copy_loses_the_same(shared: Path, gain: float) -> None:
     loud, quiet = (taken_away(item, 18.0) for item in (clip, clip.with_samples(gain * clip.samples)))
 
     assert db(np.std(quiet / gain - loud) / np.std(loud)) < SAME_DB
+
+
+def test_a_copy_that_has_no_active_level_loses_nearly_the_same(shared: Path) -> None:
+    """A copy 120 dB lower, of which no active level can be told, is heard by its RMS, and loses nearly as much."""
+    clip, _ = audio.decode((shared / "data" / SPEECH).read_bytes(), SPEECH)
+    loud, quiet = (taken_away(item, 18.0) for item in (clip, clip.with_samples(1e-6 * clip.samples)))
+
+    assert db(np.std(quiet / 1e-6) / np.std(loud)) == pytest.approx(0, abs=NEARLY_DB)
 
 
 def test_a_voice_near_full_scale_is_not_taken_for_noise(shared: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree as ET
 
 import numpy as np
@@ -127,6 +127,23 @@ def test_what_is_no_profile_is_refused(text: str, tmp_path: Path) -> None:
     path = tmp_path / "profile.json"
     path.write_text(text, encoding="utf-8")
     with pytest.raises(ConfigError, match=r"profile\.json: no profile.*prep profile FILES"):
+        read_profile(path)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"levels_db": [0.0] * 10}, "no profile: levels_db ends at 97 hz, below to_hz"),
+        ({"levels_db": [9000.0] * 2049}, "holds a level outside -200 to 200 db"),
+        ({"from_hz": 9000.0, "to_hz": 8000.0}, "from_hz 9000 is not below to_hz 8000"),
+    ],
+)
+def test_a_profile_that_contradicts_itself_is_refused(tmp_path: Path, change: dict[str, Any], said: str) -> None:
+    """A stored profile whose levels end below its band, or are those of no sound, is refused with what is wrong."""
+    known = json.loads(profile_of(noise(7)).model_dump_json())
+    path = tmp_path / "profile.json"
+    path.write_text(json.dumps(known | change), encoding="utf-8")
+    with pytest.raises(ConfigError, match=said):
         read_profile(path)
 
 

@@ -100,7 +100,7 @@ def test_a_reference_that_is_gone_is_no_fault(record: dict[str, Any]) -> None:
         ({"files": []}, "fits.release.reference_eq: input should be a valid dictionary"),
     ):
         matched = without(without(record, ("fits", "release", "reference_eq")), ("fits", "evidence", "reference_eq"))
-        settings |= {"max_boost_db": 12.0, "max_cut_db": 12.0}
+        settings |= {"max_boost_db": 12.0, "max_cut_db": 12.0, "max_crest_change_db": 3.0}
         chain = [{"reference_eq": settings} if "reference_eq" in step else step for step in record["config"]["chain"]]
         matched["config"] = record["config"] | {"chain": chain}
         assert shape_fault(matched) == fault

@@ -5,11 +5,13 @@ from __future__ import annotations
 import csv
 import json
 import os
+import secrets
 import shutil
 import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -21,7 +23,7 @@ import yaml
 from prep.errors import ClipError, ConfigError, NothingUsableError, RefusedError
 from prep.passes import Runner
 from prep.progress import Silent
-from prep.publish import PUBLISHED_TIME
+from prep.publish import PUBLISHED_TIME, study_secret
 from prep.record import VOLATILE
 from prep.run import Done, audit_study, run_study
 from prep.stage import Applied, Stage
@@ -542,6 +544,38 @@ def test_one_speaker_a_side_is_prepared_and_described(make_study: MakeStudy) -> 
     assert record["split"] is None
     assert record["counts"] == {"delivered": 4}
     assert any("nothing is held out" in notice for notice in record["notices"])
+
+
+@pytest.mark.usefixtures("inline")
+def test_a_condition_that_is_lost_whole_is_told(make_study: MakeStudy) -> None:
+    """Where every clip of one condition is turned down the others are delivered, and the report says what is not."""
+    screen = {"screen": {"duration": {"min_duration_seconds": 0.5}}}
+    config = make_study(speakers=2, passages=1, chain=[screen, "encode"])
+    for row in rows_of(config.parent / "clips.csv"):
+        if row["condition"] == "human":
+            soundfile.write(config.parent / row["file_name"], np.zeros(1), 16000)  # no page may divide by its length
+    done = run(config)
+    report = (config.parent / "out" / "report.md").read_text()
+
+    assert done.exit_code == 1
+    assert done.record["counts"]["delivered"] == 2
+    assert "one condition has no clip left" in report
+    assert (config.parent / "out" / "report.html").is_file()
+
+
+def test_two_runs_at_once_have_one_secret(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of two first runs at once the one makes the secret of the folder, and the other waits and takes it."""
+    drawn = iter(("a" * 64, "b" * 64))
+
+    def token_hex(_: int) -> str:
+        time.sleep(0.3)  # in which the other looks whether there is one
+        return next(drawn)
+
+    monkeypatch.setattr(secrets, "token_hex", token_hex)
+    with ThreadPoolExecutor(2) as pool:
+        found = list(pool.map(lambda _: study_secret(tmp_path / "out", None), range(2)))
+
+    assert found == [b"a" * 64] * 2
 
 
 def test_two_runs_into_one_folder_both_end_well(make_study: MakeStudy) -> None:

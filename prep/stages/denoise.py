@@ -99,7 +99,7 @@ class Denoise(Stage[FloorMeasure, FloorFit | None]):
     MEASURES: ClassVar[type[Value] | None] = FloorMeasure
     FITS: ClassVar[type[Value] | None] = FloorFit
     EXPENSIVE: ClassVar[bool] = True
-    MOVES: ClassVar[tuple[str, ...]] = ("tilt", "head_silence", "tail_silence")
+    MOVES: ClassVar[tuple[str, ...]] = ("tilt", "noise_floor", "head_silence", "tail_silence")
 
     method: Literal["deepfilter", "spectral_gate"] = Field(default="deepfilter", description="which denoiser; no unit")
     max_attenuation_db: float = Field(default=18.0, gt=0, le=60, description="most that noise is lowered, dB")
@@ -191,7 +191,10 @@ class Denoise(Stage[FloorMeasure, FloorFit | None]):
         treated = clip.with_samples(np.where(digital_zeros(clip), 0.0, clip.samples - removed))
         lost_db = _lost_db(clip, treated)
         if lost_db > self.max_level_loss_db:
-            reason = f"denoising takes {lost_db:.2f} dB off its voice: it takes voice for noise"
+            reason = (
+                f"denoising takes {lost_db:.2f} dB off its voice: it takes voice for noise; lower "
+                "max_attenuation_db, or leave the clip out"
+            )
             return Rejected(reason, lost_db, self.max_level_loss_db)
         treated = level.gain(treated, max(lost_db, 0.0))
         return Applied(treated, notes | {"floor_after_db": _floor_db(treated), "gain_restored_db": max(lost_db, 0.0)})
@@ -244,7 +247,7 @@ def _gated_away(channel: Clip, most_db: Decibels) -> Signal:
     signal, quiet = channel.mono(), _quiet(channel)
     if len(quiet) < SHORTEST_PROFILE_SECONDS * channel.rate:
         raise ClipError(
-            f"denoise: {len(quiet) / channel.rate:.2f} s of it are quiet, and the gate learns the noise from "
+            f"denoise: {len(quiet) / channel.rate:.3f} s of it are quiet, and the gate learns the noise from "
             f"{SHORTEST_PROFILE_SECONDS:g} s or more; use method: deepfilter"
         )
     if np.mean(np.square(quiet)) < 10 ** (NO_NOISE_DBFS / 10):

@@ -75,6 +75,7 @@ HOPS_PER_TAP = 25
 # Power taken off over power, at the median frequency of the band of speech. Where it was set, dry clips had 0.001 and
 # less, readings at home up to 0.003, clips in rooms of 0.3 to 0.6 s and C50 of 7 to 16 dB 0.007 and more.
 LEAST_REMOVED = 0.004
+NOTHING_REMOVED = 1e-12  # what a transform and back leaves of a clip that no filter went through
 SPEECH_HZ = (200.0, 6000.0)
 MOST_LOSS_DB = 6.0  # of RMS; where more goes, the filter took the voice
 PASSED = "passed through: "  # before the reason, in a warning
@@ -156,6 +157,9 @@ class Dereverb(Stage[None, None]):
         zeros = digital_zeros(clip)
         made = clip.with_samples(np.where(zeros, 0.0, treated))
         notes["removed_share"] = removed = _removed_share(clip, made)
+        if removed < NOTHING_REMOVED:
+            why = f"{PASSED}digital zero parts its sound into pieces too short for the filter"
+            return Applied(clip, notes | {"taps": 0, "warning": why})
         if not self.taps and removed < LEAST_REMOVED:
             why = f"{PASSED}what the filter would take off is too little for a room"
             return Applied(clip, notes | {"taps": 0, "warning": why})

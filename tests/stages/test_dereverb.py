@@ -297,6 +297,19 @@ def test_digital_zero_stays_through_the_denoiser(shared: Path, rate: int) -> Non
     assert out.clip.samples[rate:-rate].any()
 
 
+def test_sound_between_digital_zeros_is_not_said_to_be_changed() -> None:
+    """A clip that digital zero parts into pieces too short for the filter is passed through, and told as such."""
+    clip = heard_in(room(0.5), words())
+    samples = clip.samples.copy()
+    for start in range(0, clip.frames, RATE // 2):
+        samples[start : start + RATE // 10] = 0
+    clip = clip.with_samples(samples)
+    out = treated(clip, Dereverb(taps=10))
+    assert out.notes["taps"] == 0
+    assert "digital zero parts its sound" in out.notes["warning"]
+    assert out.clip is clip
+
+
 # Faults ---------------------------------------------------------------------------------------------
 
 
